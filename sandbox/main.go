@@ -30,6 +30,7 @@ const usage = `sandbox runs a real Kubernetes on this machine.
   sandbox run [-nodes N] -- CMD…   run a command with a cluster of its own (KUBECONFIG is set)
   sandbox status                   say whether it runs, and if it ended, why
   sandbox node up|down N           bring a node (back) up; take it down like a power cut
+  sandbox image build|push|…       make images from files and give them to the cluster
   sandbox build                    build the cluster's programs, if they are not in the cache
   sandbox path PROGRAM             print where a built program is, e.g. kubectl
 
@@ -82,6 +83,8 @@ func command(args []string) error {
 		return app.status()
 	case "node":
 		return app.node(args)
+	case "image":
+		return app.image(args)
 	case "build":
 		_, err := build.Ensure(ctx, app.source, os.Stderr)
 		return err

@@ -44,7 +44,8 @@ func (t Tree) Version() int {
 }
 
 // hierarchies are the directories in which a group exists: one on v2, one for
-// each mounted controller on v1.
+// each mounted controller on v1. A hybrid machine has the v2 hierarchy beside
+// the others, and the container runtime makes its groups there as well.
 func (t Tree) hierarchies() ([]string, error) {
 	if t.unified {
 		return []string{t.root}, nil
@@ -56,9 +57,7 @@ func (t Tree) hierarchies() ([]string, error) {
 	var dirs []string
 	for _, e := range entries {
 		dir := filepath.Join(t.root, e.Name())
-		// cgroup.controllers exists on v2 only: a hybrid machine mounts the v2
-		// hierarchy beside the others, and the kubelet does not use it there.
-		if exists(filepath.Join(dir, "cgroup.procs")) && !exists(filepath.Join(dir, "cgroup.controllers")) {
+		if exists(filepath.Join(dir, "cgroup.procs")) {
 			dirs = append(dirs, dir)
 		}
 	}
