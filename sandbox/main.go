@@ -34,7 +34,7 @@ const usage = `sandbox runs a real Kubernetes on this machine.
   sandbox build                    build the cluster's programs, if they are not in the cache
   sandbox path PROGRAM             print where a built program is, e.g. kubectl
 
-The cluster's directory is .cluster beside bin/, or what -dir says before the command.
+The cluster's directory is .cluster beside bin/, or SANDBOX_DIR, or what -dir says before the command.
 `
 
 func main() {
@@ -56,7 +56,7 @@ func command(args []string) error {
 	}
 	flags := flag.NewFlagSet("sandbox", flag.ContinueOnError)
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
-	dir := flags.String("dir", filepath.Join(root, ".cluster"), "")
+	dir := flags.String("dir", defaultDir(root), "")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -106,6 +106,14 @@ func repository() (string, error) {
 		return "", err
 	}
 	return filepath.Dir(filepath.Dir(self)), nil
+}
+
+// defaultDir is the clone's own cluster, or inside `sandbox run` that one's.
+func defaultDir(root string) string {
+	if dir := os.Getenv("SANDBOX_DIR"); dir != "" {
+		return dir
+	}
+	return filepath.Join(root, ".cluster")
 }
 
 type app struct {

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Copyright The web-operators Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# The first ten minutes with both operators, step by step, on a real cluster.
+# `make demo` calls it with CLUSTER, IMG, IMG_REGISTRY, NODES and SANDBOX_DIR.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CLUSTER IMG IMG_REGISTRY
+
+bold=$(tput bold 2>/dev/null || true) plain=$(tput sgr0 2>/dev/null || true)
+began=$SECONDS
+say() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
+# run shows a command, runs it and says how long it took.
+run() {
+  printf '%s$ %s%s\n' "$bold" "$*" "$plain"
+  local begin=${EPOCHREALTIME/./}
+  "$@"
+  local tenths=$(((${EPOCHREALTIME/./} - begin) / 100000))
+  printf '  # %d.%d s\n' $((tenths / 10)) $((tenths % 10))
+}
+
+if [ "$CLUSTER" = sandbox ]; then
+  say "A real Kubernetes on this machine"
+  run make cluster-up NODES="$NODES"
+  make bin/kubectl
+  export KUBECONFIG=$SANDBOX_DIR/kubeconfig
+  kubectl() { bin/kubectl "$@"; }
+  # The image that a sandbox has; elsewhere the operator's own default is pulled.
+  MEMCACHED_IMAGE=$(bin/sandbox image memcached)
+else
+  say "This will touch the cluster of your current context, $(kubectl config current-context)"
+  echo "   CRDs         memcacheds.cache.example.com, maintpages.maintpage.example.com"
+  echo "   namespaces   memcached-operator-system, maintpage-operator-system, with an operator in each"
+  echo "   cluster-wide roles and bindings with these prefixes"
+  echo "   resources    a Memcached memcached-sample and a MaintPage example in your current namespace"
+  echo "   images       ${IMG_REGISTRY:+pushed to $IMG_REGISTRY}${IMG_REGISTRY:-loaded with kind}"
+  if [ -t 0 ]; then read -rp "Enter to go on, Ctrl-C to leave it. " _; fi
+fi
+
+say "The operators: one image, each in a namespace of its own"
+run make docker-build
+run hack/give-image.sh bin/image.tar "$IMG"
+run make deploy MEMCACHED_IMAGE="${MEMCACHED_IMAGE:-}"
+
+say "A Memcached of three nodes"
+run cat config/samples/cache_v1alpha1_memcached.yaml
+run kubectl apply -f config/samples/cache_v1alpha1_memcached.yaml
+run kubectl wait --for=condition=Available --timeout=2m memcached/memcached-sample
+run kubectl get memcached
+run kubectl get deployment,service,pod -l memcached_cr=memcached-sample
+
+say "Five nodes"
+run kubectl patch memcached memcached-sample -p '{"spec":{"size": 5}}' --type=merge
+run kubectl wait --for=jsonpath='{.status.readyNodes}'=5 --timeout=2m memcached/memcached-sample
+run kubectl get memcached memcached-sample -o jsonpath='{.status.nodes}{"\n"}'
+
+say "An application behind a maintenance page"
+run hack/images.sh
+sample=config/samples/maintpage_v1alpha1_maintpage.yaml
+if [ "$CLUSTER" != sandbox ] && [ -n "$IMG_REGISTRY" ]; then
+  sed "s#quay.io/daein#$IMG_REGISTRY#" "$sample" >bin/maintpage.yaml
+  sample=bin/maintpage.yaml
+fi
+run cat "$sample"
+run kubectl apply -f "$sample"
+run kubectl wait --for=condition=AppAvailable --timeout=2m maintpage/example
+run kubectl get maintpage
+
+say "The page goes up"
+run kubectl patch maintpage example --type=merge -p '{"spec":{"maintpageconfig":{"maintpagetoggle":true}}}'
+run kubectl wait --for=jsonpath='{.status.maintpublishstatus}'=Published --timeout=2m maintpage/example
+run kubectl get maintpage
+
+say "Done in $((SECONDS - began)) s. The cluster is still up; type this next:"
+if [ "$CLUSTER" = sandbox ]; then
+  echo "export KUBECONFIG=$KUBECONFIG"
+  echo "kubectl get memcached,maintpage,pods      # or bin/kubectl"
+  echo "make cluster-down                         # when you have seen enough"
+else
+  echo "kubectl get memcached,maintpage,pods"
+  echo "make undeploy CLUSTER=current             # when you have seen enough"
+fi
