@@ -353,6 +353,12 @@ kubectl wait pod/missing --for=jsonpath='{.status.containerStatuses[0].state.wai
 	if got := failing.ProcessState.ExitCode(); got != 7 {
 		t.Errorf("sandbox run exits with %d, its command with 7", got)
 	}
+	if _, err := os.Stat(filepath.Join(dir, "logs", "kube-apiserver.log")); err != nil {
+		t.Errorf("the logs of a failed run are gone: %v", err)
+	}
+	if left := cgroupsOf(t, dir); len(left) > 0 {
+		t.Errorf("cgroups left: %q", left)
+	}
 }
 
 func kubectl(t *testing.T, dir string, args ...string) string {

@@ -161,7 +161,11 @@ func (a app) run(ctx context.Context, args []string) error {
 		<-running.Ended()
 		fmt.Fprintln(os.Stderr, "sandbox: the cluster has ended: "+a.layout.LastWords())
 	}()
-	return errors.Join(cmd.Run(), running.Stop())
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintf(os.Stderr, "sandbox: the cluster's logs are kept in %s\n", a.layout.Logs())
+		return errors.Join(err, running.StopKeepingLogs())
+	}
+	return running.Stop()
 }
 
 func (a app) status() error {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,19 +116,20 @@ func (l Layout) remove() error {
 	return errors.Join(l.removeCgroups(), os.RemoveAll(l.Dir))
 }
 
-// clear is remove for somebody who holds the lock on the directory and is
-// about to use it.
-func (l Layout) clear() error {
+// clear removes what is in the directory but leaves it there, for somebody who
+// holds the lock on it or wants to keep some of it.
+func (l Layout) clear(keep ...string) error {
 	entries, err := os.ReadDir(l.Dir)
 	if err != nil {
 		return err
 	}
+	errs := []error{l.removeCgroups()}
 	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(l.Dir, e.Name())); err != nil {
-			return err
+		if !slices.Contains(keep, e.Name()) {
+			errs = append(errs, os.RemoveAll(filepath.Join(l.Dir, e.Name())))
 		}
 	}
-	return l.removeCgroups()
+	return errors.Join(errs...)
 }
 
 func (l Layout) removeCgroups() error {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -108,7 +109,7 @@ func Up(ctx context.Context, l Layout, nodes int, programs build.Programs, out i
 		return nil, errors.Join(err, l.remove())
 	}
 	if err := r.becomeReady(ctx, nodes, programs, out); err != nil {
-		return nil, errors.Join(err, r.Stop())
+		return nil, errors.Join(err, r.StopKeepingLogs())
 	}
 	return r, nil
 }
@@ -254,9 +255,20 @@ func (r *Running) Detach() error {
 
 // Stop ends the cluster and removes what it has left.
 func (r *Running) Stop() error {
+	r.kill()
+	return r.layout.remove()
+}
+
+// StopKeepingLogs is Stop after something went wrong: the logs tell what, and
+// stay until the next start or `sandbox down`.
+func (r *Running) StopKeepingLogs() error {
+	r.kill()
+	return r.layout.clear(filepath.Base(r.layout.Logs()))
+}
+
+func (r *Running) kill() {
 	r.supervisor.Process.Kill() //nolint:errcheck // it may have ended by itself
 	<-r.ended
-	return r.layout.remove()
 }
 
 // Ended is closed when the cluster has ended; Layout.LastWords then says why.
