@@ -211,6 +211,7 @@ func wait(t *testing.T, limit time.Duration, check func() error) {
 
 // down is for cleaning up after a failed test.
 func down(t *testing.T, dir string) {
+	t.Helper()
 	t.Cleanup(func() {
 		if out, err := sandbox(t, dir, "down").CombinedOutput(); err != nil {
 			t.Errorf("cleaning up: %v\n%s", err, out)

@@ -42,7 +42,7 @@ func SetNode(l Layout, n int, verb string) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(resp.Body) //nolint:errcheck // the status code alone is an error already
+		said, _ := io.ReadAll(resp.Body)
 		return errors.New(strings.TrimSpace(string(said)))
 	}
 	return nil

@@ -97,7 +97,8 @@ func (l Layout) ReadSpec() (Spec, error) {
 	if err != nil {
 		return s, err
 	}
-	return s, json.Unmarshal(data, &s)
+	err = json.Unmarshal(data, &s)
+	return s, err
 }
 
 func (l Layout) writeSpec(s Spec) error {

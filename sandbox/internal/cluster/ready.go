@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,9 +33,9 @@ func WaitForAPI(ctx context.Context, l Layout, host string, port int) error {
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true},
 	}
 	url := fmt.Sprintf("https://%s:%d/readyz", host, port)
-	last := errors.New("not asked yet")
 	for {
-		if last = askReady(ctx, client, url); last == nil {
+		last := askReady(ctx, client, url)
+		if last == nil {
 			return nil
 		}
 		select {
@@ -58,7 +57,7 @@ func askReady(ctx context.Context, client http.Client, url string) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, 1000)) //nolint:errcheck // the status says enough
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
 		return fmt.Errorf("%s: %s", resp.Status, said)
 	}
 	return nil

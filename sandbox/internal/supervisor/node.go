@@ -78,7 +78,7 @@ func (s *supervisor) watchNode(n int, started *node) {
 	delete(s.nodes, n)
 	close(started.down)
 	if !started.asked {
-		s.fail(fmt.Errorf("%s has ended: %v; its logs are in %s", cluster.NodeName(n), err, s.layout.Logs()))
+		s.fail(fmt.Errorf("%s has ended: %w; its logs are in %s", cluster.NodeName(n), err, s.layout.Logs()))
 	}
 }
 
