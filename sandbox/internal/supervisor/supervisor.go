@@ -160,11 +160,11 @@ func forward(listener net.Listener, address string) {
 			defer out.Close()
 			done := make(chan struct{})
 			go func() {
-				io.Copy(out, in) //nolint:errcheck // either side may hang up at any time
+				io.Copy(out, in)                //nolint:errcheck // either side may hang up at any time
 				out.(*net.TCPConn).CloseWrite() //nolint:errcheck // as above
 				close(done)
 			}()
-			io.Copy(in, out) //nolint:errcheck // as above
+			io.Copy(in, out)               //nolint:errcheck // as above
 			in.(*net.TCPConn).CloseWrite() //nolint:errcheck // as above
 			<-done
 		}()
