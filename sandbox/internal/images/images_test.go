@@ -111,7 +111,8 @@ func TestArchiveKeepsTheImage(t *testing.T) {
 // A node asks for images in this way, see containerd's documentation of
 // registry hosts: the path has no registry, the parameter ns has.
 func TestRegistryStandsInForAll(t *testing.T) {
-	server := httptest.NewServer(ByNamespace(registry.New()))
+	const own = "127.0.0.1:5000"
+	server := httptest.NewServer(ByNamespace(registry.New(), own))
 	defer server.Close()
 	address := strings.TrimPrefix(server.URL, "http://")
 	image := build(t)
@@ -125,6 +126,7 @@ func TestRegistryStandsInForAll(t *testing.T) {
 		status int
 	}{
 		{"/v2/library/memcached/manifests/1.6?ns=docker.io", http.StatusOK},
+		{"/v2/docker.io/library/memcached/manifests/1.6?ns=" + own, http.StatusOK},
 		{"/v2/library/memcached/manifests/1.6?ns=quay.io", http.StatusNotFound},
 		{"/v2/library/other/manifests/1?ns=quay.io", http.StatusOK},
 		{"/v2/team/app/manifests/v1?ns=registry.example%3A5000", http.StatusOK},

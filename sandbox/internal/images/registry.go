@@ -15,10 +15,11 @@ import (
 
 // ByNamespace lets one registry stand in for all. A node asks it for
 // library/memcached and tells in the parameter ns that the name began with
-// docker.io; the images of each registry are kept apart below its name.
-func ByNamespace(registry http.Handler) http.Handler {
+// docker.io; the images of each registry are kept apart below its name. Names
+// that begin with the registry's own address are what they are.
+func ByNamespace(registry http.Handler, address string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if ns := r.URL.Query().Get("ns"); ns != "" {
+		if ns := r.URL.Query().Get("ns"); ns != "" && ns != address {
 			if rest, ok := strings.CutPrefix(r.URL.Path, "/v2/"); ok && rest != "" {
 				r.URL.Path = "/v2/" + repositoryHost(ns) + "/" + rest
 			}

@@ -60,7 +60,7 @@ func (s *supervisor) serveRegistry(host net.Listener) error {
 	handler := images.ByNamespace(registry.New(
 		registry.Logger(log.New(logFile, "", log.LstdFlags)),
 		registry.WithBlobHandler(registry.NewDiskBlobHandler(s.layout.RegistryData())),
-	))
+	), fmt.Sprintf("127.0.0.1:%d", s.spec.RegistryPort))
 	for _, listener := range []net.Listener{nodes, host} {
 		go func() { s.fail(http.Serve(listener, handler)) }()
 	}
