@@ -8,12 +8,18 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CLUSTER IMG IMG_REGISTRY
 
-bold=$(tput bold 2>/dev/null || true) plain=$(tput sgr0 2>/dev/null || true)
+bold="" plain=""
+if [ -t 1 ]; then bold=$'\e[1m' plain=$'\e[0m'; fi
 began=$SECONDS
 say() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
-# run shows a command, runs it and says how long it took.
+# run shows a command as one would type it, runs it and says how long it took.
 run() {
-  printf '%s$ %s%s\n' "$bold" "$*" "$plain"
+  local word line=""
+  for word in "$@"; do
+    case $word in *[\ \"\{\\]*) word="'$word'" ;; esac
+    line+=" $word"
+  done
+  printf '%s$%s%s\n' "$bold" "$line" "$plain"
   local begin=${EPOCHREALTIME/./}
   "$@"
   local tenths=$(((${EPOCHREALTIME/./} - begin) / 100000))
@@ -64,7 +70,7 @@ if [ "$CLUSTER" != sandbox ] && [ -n "$IMG_REGISTRY" ]; then
 fi
 run cat "$sample"
 run kubectl apply -f "$sample"
-run kubectl wait --for=condition=AppAvailable --timeout=2m maintpage/example
+run kubectl wait --for=condition=AppAvailable --for=condition=MaintPageReady --timeout=2m maintpage/example
 run kubectl get maintpage
 
 say "The page goes up"

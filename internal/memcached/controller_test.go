@@ -1,0 +1,363 @@
+// Copyright The web-operators Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/web-operators/api/cache/v1alpha1"
+	"github.com/example/web-operators/internal/memcached"
+	"github.com/example/web-operators/internal/operator"
+	"github.com/example/web-operators/internal/operator/operatortest"
+	"github.com/example/web-operators/internal/testenv"
+)
+
+var env *testenv.Environment
+
+func TestMain(m *testing.M) { testenv.Main(m, &env) }
+
+// start runs the operator as its main does.
+func start(t *testing.T, args ...string) *operatortest.Operator {
+	t.Helper()
+	r := &memcached.Reconciler{}
+	return operatortest.Start(t, env.Config, operator.Options{
+		Name:        memcached.Name,
+		AddToScheme: v1alpha1.AddToScheme,
+		Cache:       memcached.Cache(),
+		BindFlags:   r.BindFlags,
+		Setup:       r.SetupWithManager,
+	}, args...)
+}
+
+// fixture is a namespace of the test's own, with an operator that looks at nothing else.
+type fixture struct {
+	*testing.T
+	client.Client
+	ctx       context.Context
+	namespace string
+	operator  *operatortest.Operator
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{T: t, Client: env.Client, ctx: t.Context()}
+	f.namespace = f.newNamespace()
+	f.operator = start(t, "--watch-namespaces="+f.namespace)
+	return f
+}
+
+func (f *fixture) newNamespace() string {
+	f.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "memcached-"}}
+	f.must(f.Create(f.ctx, namespace))
+	return namespace.Name
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) create(name string, spec v1alpha1.MemcachedSpec) *v1alpha1.Memcached {
+	f.Helper()
+	m := &v1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}, Spec: spec}
+	f.must(f.Create(f.ctx, m))
+	return m
+}
+
+// read fetches an object by name into the empty one given.
+func read[T client.Object](f *fixture, name string, object T) T {
+	f.Helper()
+	f.must(f.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, object))
+	return object
+}
+
+// eventually waits for a condition of the resource.
+func (f *fixture) eventually(name, conditionType string, status metav1.ConditionStatus, reason string) *v1alpha1.Memcached {
+	f.Helper()
+	var m *v1alpha1.Memcached
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		m = read(f, name, &v1alpha1.Memcached{})
+		c := meta.FindStatusCondition(m.Status.Conditions, conditionType)
+		if c != nil && c.Status == status && c.Reason == reason && c.ObservedGeneration == m.Generation {
+			return m
+		}
+	}
+	f.Fatalf("%s does not become %s/%s: %+v", conditionType, status, reason, m.Status)
+	return nil
+}
+
+// run does what the Deployment's controller, scheduler and kubelet would do.
+func (f *fixture) run(name string) {
+	f.Helper()
+	d := read(f, name, &appsv1.Deployment{})
+	for i := range *d.Spec.Replicas {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: fmt.Sprintf("%s-%c", name, 'z'-i), Labels: d.Spec.Template.Labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "i"}}},
+		}
+		f.must(f.Create(f.ctx, pod))
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		f.must(f.Status().Update(f.ctx, pod))
+	}
+	f.report(name)
+}
+
+// report is the part of it that the Deployment's status tells.
+func (f *fixture) report(name string) {
+	f.Helper()
+	d := read(f, name, &appsv1.Deployment{})
+	n := *d.Spec.Replicas
+	d.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+	}
+	f.must(f.Status().Update(f.ctx, d))
+}
+
+func (f *fixture) expectWrites(what string, want ...string) {
+	f.Helper()
+	f.operator.Settle(f.T)
+	var got []string
+	for _, write := range f.operator.Writes() {
+		// PATCH /apis/apps/v1/namespaces/x/deployments/name → PATCH deployments/name
+		method, path, _ := strings.Cut(write, " ")
+		_, path, _ = strings.Cut(path, "/namespaces/"+f.namespace+"/")
+		got = append(got, method+" "+path)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		f.Errorf("%s: writes %q, want %q", what, got, want)
+	}
+	f.operator.Reset()
+}
+
+func TestLifeOfAResource(t *testing.T) {
+	f := newFixture(t)
+	m := f.create("sample", v1alpha1.MemcachedSpec{Size: ptr.To[int32](3)})
+	f.eventually("sample", v1alpha1.ConditionProgressing, metav1.ConditionTrue, "Creating")
+	f.expectWrites("create",
+		"PATCH deployments/sample", "PATCH services/sample", "PATCH memcacheds/sample/status")
+
+	d, s := read(f, "sample", &appsv1.Deployment{}), read(f, "sample", &corev1.Service{})
+	if !metav1.IsControlledBy(d, m) || !metav1.IsControlledBy(s, m) {
+		t.Error("children without an owner reference")
+	}
+	if *d.Spec.Replicas != 3 || s.Spec.ClusterIP != corev1.ClusterIPNone || d.Spec.Template.Spec.Containers[0].Image != memcached.DefaultImage {
+		t.Errorf("%v, %v", d.Spec, s.Spec)
+	}
+
+	f.run("sample")
+	m = f.eventually("sample", v1alpha1.ConditionAvailable, metav1.ConditionTrue, "AllNodesReady")
+	if !slices.Equal(m.Status.Nodes, []string{"sample-x", "sample-y", "sample-z"}) ||
+		m.Status.Phase != v1alpha1.PhaseRunning || m.Status.Ready != "3/3" || m.Status.Endpoint == "" {
+		t.Errorf("%+v", m.Status)
+	}
+	if reads := f.operator.Reads(); len(reads) != 0 {
+		t.Errorf("read past the cache: %q", reads)
+	}
+
+	f.must(f.Patch(f.ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":5}}`))))
+	f.eventually("sample", v1alpha1.ConditionAvailable, metav1.ConditionFalse, "NodesNotReady")
+	if d := read(f, "sample", &appsv1.Deployment{}); *d.Spec.Replicas != 5 {
+		t.Errorf("%d replicas", *d.Spec.Replicas)
+	}
+	f.expectEvents("sample", "Creating", "AllNodesReady", "Updating")
+}
+
+func (f *fixture) expectEvents(name string, reasons ...string) {
+	f.Helper()
+	var got []string
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		list := &eventsv1.EventList{}
+		f.must(f.List(f.ctx, list, client.InNamespace(f.namespace)))
+		got = nil
+		for _, event := range list.Items {
+			if event.Regarding.Name == name {
+				got = append(got, event.Reason)
+			}
+		}
+		slices.Sort(got)
+		got = slices.Compact(got)
+		slices.Sort(reasons)
+		if isSubset(reasons, got) {
+			return
+		}
+	}
+	f.Errorf("events %q, want %q", got, reasons)
+}
+
+func isSubset(part, all []string) bool {
+	return !slices.ContainsFunc(part, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+func TestDriftIsRepairedByOneWrite(t *testing.T) {
+	f := newFixture(t)
+	f.create("sample", v1alpha1.MemcachedSpec{Size: ptr.To[int32](1)})
+	f.operator.Settle(t)
+	f.run("sample")
+	f.eventually("sample", v1alpha1.ConditionAvailable, metav1.ConditionTrue, "AllNodesReady")
+	f.operator.Settle(t)
+	f.operator.Reset()
+
+	patch := func(object client.Object, patch string) {
+		t.Helper()
+		object.SetNamespace(f.namespace)
+		object.SetName("sample")
+		f.must(f.Patch(f.ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))))
+	}
+	patch(&appsv1.Deployment{}, `{"metadata":{"labels":{"app":"hand"}}}`)
+	f.expectWrites("label", "PATCH deployments/sample")
+	patch(&appsv1.Deployment{}, `{"metadata":{"labels":null}}`)
+	f.expectWrites("all labels", "PATCH deployments/sample")
+	patch(&appsv1.Deployment{}, `{"metadata":{"ownerReferences":null}}`)
+	f.expectWrites("owner reference", "PATCH deployments/sample")
+	patch(&corev1.Service{}, `{"spec":{"selector":{"app":"hand"}}}`)
+	f.expectWrites("selector", "PATCH services/sample")
+
+	f.must(f.Delete(f.ctx, read(f, "sample", &corev1.Service{})))
+	f.expectWrites("Service deleted", "PATCH services/sample")
+
+	for i := range 10 {
+		patch(&appsv1.Deployment{}, fmt.Sprintf(`{"metadata":{"annotations":{"foreign.example.com/%d":"x"}}}`, i))
+	}
+	f.expectWrites("foreign annotations")
+	if m := read(f, "sample", &v1alpha1.Memcached{}); !meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionAvailable) {
+		t.Errorf("%+v", m.Status)
+	}
+}
+
+func TestRestartWritesNothing(t *testing.T) {
+	f := newFixture(t)
+	const resources = 20
+	for i := range resources {
+		f.create(fmt.Sprintf("m-%d", i), v1alpha1.MemcachedSpec{Size: ptr.To[int32](1)})
+	}
+	f.operator.Settle(t)
+	if got := len(f.operator.Writes()); got != 3*resources {
+		t.Errorf("%d writes for %d resources, want %d: %q", got, resources, 3*resources, f.operator.Writes())
+	}
+	for i := range resources {
+		f.run(fmt.Sprintf("m-%d", i))
+	}
+	f.operator.Settle(t)
+	f.operator.Stop(t)
+
+	f.operator = start(t, "--watch-namespaces="+f.namespace)
+	f.expectWrites("restart")
+	// The other way to look at a namespace must not see anything else.
+	f.operator.Stop(t)
+	f.operator = start(t)
+	f.expectWrites("restart, all namespaces")
+}
+
+func TestForeignDeploymentIsLeftAlone(t *testing.T) {
+	f := newFixture(t)
+	labels := map[string]string{"app": "foreign"}
+	foreign := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "sample"},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			},
+		},
+	}
+	f.must(f.Create(f.ctx, foreign))
+	f.create("sample", v1alpha1.MemcachedSpec{})
+	m := f.eventually("sample", v1alpha1.ConditionDegraded, metav1.ConditionTrue, "NotOwned")
+	if m.Status.Phase != v1alpha1.PhaseDegraded {
+		t.Errorf("%+v", m.Status)
+	}
+	f.expectWrites("refused", "PATCH services/sample", "PATCH memcacheds/sample/status")
+	if after := read(f, "sample", &appsv1.Deployment{}); after.ResourceVersion != foreign.ResourceVersion {
+		t.Error("a foreign Deployment was written")
+	}
+	f.expectEvents("sample", "NotOwned")
+
+	f.must(f.Delete(f.ctx, foreign))
+	f.eventually("sample", v1alpha1.ConditionDegraded, metav1.ConditionFalse, "AsExpected")
+	f.expectWrites("name free", "PATCH deployments/sample", "PATCH memcacheds/sample/status")
+}
+
+func TestUnsupportedIsTold(t *testing.T) {
+	f := newFixture(t)
+	f.create("sample", v1alpha1.MemcachedSpec{TLS: &v1alpha1.MemcachedTLS{SecretName: "x"}})
+	m := f.eventually("sample", v1alpha1.ConditionDegraded, metav1.ConditionTrue, "Unsupported")
+	f.expectWrites("blocked", "PATCH memcacheds/sample/status")
+	f.must(f.Patch(f.ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tls":null}}`))))
+	f.eventually("sample", v1alpha1.ConditionProgressing, metav1.ConditionTrue, "Creating")
+	f.expectWrites("free", "PATCH deployments/sample", "PATCH services/sample", "PATCH memcacheds/sample/status")
+}
+
+func TestServiceTypeChangeReplacesTheService(t *testing.T) {
+	f := newFixture(t)
+	m := f.create("sample", v1alpha1.MemcachedSpec{})
+	f.operator.Settle(t)
+	f.operator.Reset()
+	before := read(f, "sample", &corev1.Service{})
+	f.must(f.Patch(f.ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"service":{"type":"ClusterIP"}}}`))))
+	f.expectWrites("replace", "DELETE services/sample", "PATCH services/sample", "PATCH memcacheds/sample/status")
+	if after := read(f, "sample", &corev1.Service{}); after.UID == before.UID || after.Spec.ClusterIP == corev1.ClusterIPNone {
+		t.Errorf("%+v", after.Spec)
+	}
+}
+
+// The cache is behind what was just written. Whoever decides on it writes again.
+func TestWritesAreNotRepeated(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		args func(f *fixture) []string
+	}{
+		{"all namespaces", func(*fixture) []string { return nil }},
+		{"one namespace", func(f *fixture) []string { return []string{"--watch-namespaces=" + f.namespace} }},
+		{"two namespaces", func(f *fixture) []string { return []string{"--watch-namespaces=" + f.namespace + ",default"} }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := &fixture{T: t, Client: env.Client, ctx: t.Context()}
+			f.namespace = f.newNamespace()
+			f.operator = start(t, test.args(f)...)
+			f.operator.Settle(t)
+			f.operator.Reset()
+			const resources, changes = 10, 5
+			for i := range resources {
+				m := f.create(fmt.Sprintf("m-%d", i), v1alpha1.MemcachedSpec{})
+				for n := range changes {
+					f.must(f.Patch(f.ctx, m, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"size":%d}}`, n+2))))
+				}
+			}
+			f.operator.Settle(t)
+			counts := map[string]int{}
+			for _, write := range f.operator.Writes() {
+				_, name, _ := strings.Cut(write, "/namespaces/"+f.namespace+"/")
+				kind, _, _ := strings.Cut(name, "/")
+				counts[kind]++
+			}
+			t.Log(counts)
+			if counts["services"] != resources {
+				t.Errorf("%d writes of %d Services", counts["services"], resources)
+			}
+			if counts["deployments"] > resources*(changes+1) {
+				t.Errorf("%d writes of Deployments for %d changes", counts["deployments"], resources*(changes+1))
+			}
+		})
+	}
+}

@@ -1,0 +1,152 @@
+// Copyright The web-operators Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/example/web-operators/api/cache/v1alpha1"
+)
+
+const (
+	containerName = "memcached"
+	portName      = "memcached"
+
+	// memcachedUser is the user and group of the official image and of Debian's package.
+	memcachedUser = 11211
+)
+
+// imageOf is the image that the nodes of a resource run.
+func imageOf(m *v1alpha1.Memcached, defaultImage string) string {
+	if m.Spec.Image != "" {
+		return m.Spec.Image
+	}
+	return defaultImage
+}
+
+// deployment runs the nodes.
+func deployment(m *v1alpha1.Memcached, image string) *appsv1ac.DeploymentApplyConfiguration {
+	spec := appsv1ac.DeploymentSpec().
+		WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(m))).
+		// One node at a time, and the new one first: each replaced node is a cold cache.
+		WithStrategy(appsv1ac.DeploymentStrategy().
+			WithType(appsv1.RollingUpdateDeploymentStrategyType).
+			WithRollingUpdate(appsv1ac.RollingUpdateDeployment().
+				WithMaxSurge(intstr.FromInt32(1)).
+				WithMaxUnavailable(intstr.FromInt32(0)))).
+		WithTemplate(podTemplate(m, image))
+	if m.Spec.MinReadySeconds > 0 {
+		spec.WithMinReadySeconds(m.Spec.MinReadySeconds)
+	}
+	// Without a size the field is not ours, and whatever is there stays.
+	spec.Replicas = m.Spec.Size
+	return appsv1ac.Deployment(m.Name, m.Namespace).
+		WithLabels(childLabels(m)).
+		WithSpec(spec)
+}
+
+func podTemplate(m *v1alpha1.Memcached, image string) *corev1ac.PodTemplateSpecApplyConfiguration {
+	pod := corev1ac.PodSpec().
+		WithContainers(container(m, image)).
+		WithAutomountServiceAccountToken(false).
+		// Links would put the address of every Service of the namespace in the environment.
+		WithEnableServiceLinks(false).
+		WithSecurityContext(corev1ac.PodSecurityContext().
+			WithRunAsNonRoot(true).
+			WithRunAsUser(memcachedUser).
+			WithRunAsGroup(memcachedUser).
+			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)))
+	schedule(pod, m)
+
+	return corev1ac.PodTemplateSpec().
+		WithLabels(podLabels(m)).
+		WithAnnotations(m.Spec.PodMetadata.Annotations).
+		WithSpec(pod)
+}
+
+// schedule passes on where and as whom the user wants the pods to run.
+func schedule(pod *corev1ac.PodSpecApplyConfiguration, m *v1alpha1.Memcached) {
+	spec := &m.Spec
+	if len(spec.NodeSelector) > 0 {
+		pod.WithNodeSelector(spec.NodeSelector)
+	}
+	for i := range spec.Tolerations {
+		pod.WithTolerations(as[corev1ac.TolerationApplyConfiguration](&spec.Tolerations[i]))
+	}
+	if spec.Affinity != nil {
+		pod.WithAffinity(as[corev1ac.AffinityApplyConfiguration](spec.Affinity))
+	}
+	for i := range spec.TopologySpreadConstraints {
+		pod.WithTopologySpreadConstraints(as[corev1ac.TopologySpreadConstraintApplyConfiguration](&spec.TopologySpreadConstraints[i]))
+	}
+	if len(spec.TopologySpreadConstraints) == 0 {
+		pod.WithTopologySpreadConstraints(corev1ac.TopologySpreadConstraint().
+			WithMaxSkew(1).
+			WithTopologyKey(corev1.LabelHostname).
+			WithWhenUnsatisfiable(corev1.ScheduleAnyway).
+			WithLabelSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(m))))
+	}
+	if spec.PriorityClassName != "" {
+		pod.WithPriorityClassName(spec.PriorityClassName)
+	}
+	for _, secret := range spec.ImagePullSecrets {
+		pod.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(secret.Name))
+	}
+	if spec.ServiceAccountName != "" {
+		pod.WithServiceAccountName(spec.ServiceAccountName)
+	}
+}
+
+func container(m *v1alpha1.Memcached, image string) *corev1ac.ContainerApplyConfiguration {
+	// A connection is all that a probe needs, and it takes no shell in the image.
+	connect := func() *corev1ac.ProbeApplyConfiguration {
+		return corev1ac.Probe().WithTCPSocket(corev1ac.TCPSocketAction().WithPort(intstr.FromString(portName)))
+	}
+	resources := resourcesOf(m)
+	return corev1ac.Container().
+		WithName(containerName).
+		WithImage(image).
+		WithCommand("memcached").
+		WithArgs(args(m)...).
+		WithPorts(corev1ac.ContainerPort().WithName(portName).WithContainerPort(m.Spec.ContainerPort)).
+		WithResources(corev1ac.ResourceRequirements().WithRequests(resources.Requests).WithLimits(resources.Limits)).
+		WithReadinessProbe(connect().WithPeriodSeconds(5)).
+		WithLivenessProbe(connect().WithPeriodSeconds(10).WithInitialDelaySeconds(10)).
+		WithSecurityContext(corev1ac.SecurityContext().
+			WithAllowPrivilegeEscalation(false).
+			WithReadOnlyRootFilesystem(true).
+			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")))
+}
+
+// args are memcached's. Long options with = are the only form that no release reads
+// in another way.
+func args(m *v1alpha1.Memcached) []string {
+	return append([]string{
+		fmt.Sprintf("--port=%d", m.Spec.ContainerPort),
+		fmt.Sprintf("--memory-limit=%d", m.Spec.Memory.Value()/mebibyte),
+		fmt.Sprintf("--conn-limit=%d", m.Spec.MaxConnections),
+		fmt.Sprintf("--threads=%d", m.Spec.Threads),
+		"--max-item-size=" + strconv.FormatInt(m.Spec.MaxItemSize.Value(), 10),
+	}, m.Spec.ExtraArgs...)
+}
+
+// as turns a part of an API type into the same part of an apply-configuration. Both
+// have the same JSON form, so it cannot fail.
+func as[A any](value any) *A {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value)
+	utilruntime.Must(err)
+	configuration := new(A)
+	utilruntime.Must(runtime.DefaultUnstructuredConverter.FromUnstructured(fields, configuration))
+	return configuration
+}

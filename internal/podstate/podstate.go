@@ -1,0 +1,49 @@
+// Copyright The web-operators Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podstate reads the state of a pod as the scheduler and the kubelet tell it.
+package podstate
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Ready reports whether the pod can take traffic.
+func Ready(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue && pod.DeletionTimestamp.IsZero()
+		}
+	}
+	return false
+}
+
+// Ended reports whether the pod will never run again.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// Trouble is what keeps the pod from running: a reason for programs and a message for
+// people. A pod that simply takes its time has none, and the reason is empty.
+func Trouble(pod *corev1.Pod) (reason, message string) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return c.Reason, fmt.Sprintf("Pod %s: %s", pod.Name, c.Message)
+		}
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		waiting := c.State.Waiting
+		// These two are on the way to a running container; every other is an obstacle.
+		if waiting == nil || waiting.Reason == "" || waiting.Reason == "ContainerCreating" || waiting.Reason == "PodInitializing" {
+			continue
+		}
+		message := fmt.Sprintf("Pod %s: %s", pod.Name, waiting.Message)
+		if last := c.LastTerminationState.Terminated; last != nil {
+			message += fmt.Sprintf(" (last exit code %d, %s)", last.ExitCode, last.Reason)
+		}
+		return waiting.Reason, message
+	}
+	return "", ""
+}
