@@ -40,7 +40,7 @@ else
   echo "   namespaces   memcached-operator-system, maintpage-operator-system, with an operator in each"
   echo "   cluster-wide roles and bindings with these prefixes"
   echo "   resources    a Memcached memcached-sample and a MaintPage example in your current namespace"
-  echo "   images       ${IMG_REGISTRY:+pushed to $IMG_REGISTRY}${IMG_REGISTRY:-loaded with kind}"
+  if [ -n "$IMG_REGISTRY" ]; then echo "   images       pushed to $IMG_REGISTRY"; else echo "   images       loaded with kind"; fi
   if [ -t 0 ]; then read -rp "Enter to go on, Ctrl-C to leave it. " _; fi
 fi
 

@@ -157,11 +157,17 @@ func (a app) run(ctx context.Context, args []string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+a.layout.Kubeconfig(), "SANDBOX_DIR="+a.layout.Dir)
+	done := make(chan struct{})
 	go func() {
-		<-running.Ended()
-		fmt.Fprintln(os.Stderr, "sandbox: the cluster has ended: "+a.layout.LastWords())
+		select {
+		case <-running.Ended():
+			fmt.Fprintln(os.Stderr, "sandbox: the cluster has ended: "+a.layout.LastWords())
+		case <-done:
+		}
 	}()
-	if err := cmd.Run(); err != nil {
+	err = cmd.Run()
+	close(done)
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "sandbox: the cluster's logs are kept in %s\n", a.layout.Logs())
 		return errors.Join(err, running.StopKeepingLogs())
 	}

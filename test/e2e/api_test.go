@@ -26,7 +26,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestBadInputIsRefusedWithWhatToDo(t *testing.T) {
-	ns := newNamespace(t)
+	ns := newNamespace(t, restricted)
 	for _, c := range []struct {
 		name, manifest, want string
 	}{

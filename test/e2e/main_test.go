@@ -66,7 +66,7 @@ func deploy() error {
 // tellLogs prints what the operators said, which is where a failure is explained.
 func tellLogs() {
 	for _, o := range operators {
-		logs, err := command("bin/kubectl", "logs", "-n", o.namespace, "deployment/"+o.deployment, "--tail=60")
+		logs, err := command("bin/kubectl", "logs", "-n", o.namespace, "deployment/"+o.deployment, "--tail=20")
 		fmt.Fprintf(os.Stderr, "--- the last of %s's log (%v)\n%s\n", o.deployment, err, logs)
 	}
 }

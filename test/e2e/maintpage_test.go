@@ -12,7 +12,7 @@ import (
 // The resource of the walkthrough as it stands: an application that is served,
 // a page that takes its place, and back.
 func TestMaintPageWalkthrough(t *testing.T) {
-	ns := newNamespace(t)
+	ns := newNamespace(t, baseline)
 	ns.apply(t, sample(t, "maintpage_v1alpha1_maintpage.yaml"))
 	ns.waitFor(t, "maintpage/example", "condition=AppAvailable")
 	ns.waitFor(t, "maintpage/example", "condition=MaintPageReady")

@@ -14,7 +14,7 @@ import (
 // The sample as it stands, then another size, then deletion: what the
 // walkthroughs show first.
 func TestMemcachedWalkthrough(t *testing.T) {
-	ns := newNamespace(t)
+	ns := newNamespace(t, restricted)
 	ns.apply(t, sample(t, "cache_v1alpha1_memcached.yaml"))
 	ns.waitFor(t, "memcached/memcached-sample", "condition=Available")
 	assertNodes(t, ns, 3)

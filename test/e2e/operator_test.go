@@ -44,7 +44,7 @@ func TestOperatorLeadsAndLogsStructured(t *testing.T) {
 }
 
 func TestMetricsAreForTheAuthorizedOnly(t *testing.T) {
-	ns := newNamespace(t)
+	ns := newNamespace(t, restricted)
 	ns.kubectl(t, "create", "serviceaccount", "scraper")
 	ns.kubectl(t, "create", "serviceaccount", "nobody")
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
@@ -125,7 +125,7 @@ func portForward(t *testing.T, namespace, object, port string) string {
 
 // Undeploying with resources present must neither hang nor leave anything.
 func TestUndeploy(t *testing.T) {
-	ns := newNamespace(t)
+	ns := newNamespace(t, baseline)
 	ns.apply(t, sample(t, "cache_v1alpha1_memcached.yaml"))
 	ns.apply(t, sample(t, "maintpage_v1alpha1_maintpage.yaml"))
 	ns.waitFor(t, "memcached/memcached-sample", "condition=Available")
