@@ -475,6 +475,21 @@ func TestRemovedFieldsAreRemoved(t *testing.T) {
 	}
 }
 
+// A limit, and a known one: what was there when managedFields were wiped counts as
+// somebody else's from then on, and stays when the intent no longer has it.
+func TestRemovedFieldStaysAfterWipe(t *testing.T) {
+	f := newFixture(t)
+	f.must(f.applyDeployment(f.deployment()))
+	f.patch(f.liveDeployment(), types.MergePatchType, `{"metadata":{"managedFields":[{}]}}`)
+	f.must(f.applyDeployment(f.deployment()))
+	smaller := f.deployment()
+	delete(smaller.Labels, "tier")
+	f.must(f.applyDeployment(smaller))
+	if f.liveDeployment().Labels["tier"] == "" {
+		t.Error("the limit is gone: remove it from the package comment")
+	}
+}
+
 // copyOf keeps an intent from being consumed.
 func (f *fixture) copyOf(intent *appsv1ac.DeploymentApplyConfiguration) *appsv1ac.DeploymentApplyConfiguration {
 	f.Helper()

@@ -21,13 +21,14 @@
 // owns. What our manager owns in the live object, with the values found there, is
 // the intent that was applied last as far as nobody has touched it since. So:
 //
-//	owned fields of the live object == intent   skip
-//	otherwise                                   apply
+//	owned fields and their values == fields of the intent and their values   skip
+//	otherwise                                                               apply
 //
 // A field changed by hand, in whichever way, stops being ours: it is missing from
 // the left side, and is put back. A field that the intent no longer has is still on
 // the left side, and the apply removes it. Defaults of the API server, annotations
-// of others and sidecars of a mesh were never ours and are on neither side.
+// of others and sidecars of a mesh were never ours and are on neither side. Nothing
+// of it is remembered in the process, so a restart writes nothing either.
 //
 // # Why not compare the intent with the live object?
 //
@@ -38,10 +39,22 @@
 // # What if the API server never stores what was asked?
 //
 // A webhook may rewrite an image, and an older API server drops a field that it does
-// not know. Then both sides differ for good. An apply that came back with
-// the resource version that the live object already had has changed nothing; that
+// not know. Then both sides differ for good. An apply that came back with the
+// resource version that the live object already had has changed nothing; that
 // answer is remembered, and the same question is not asked again. It costs one
 // request after a restart. Without it every reconcile would send one.
+//
+// The same happens to an intent that leaves out a default inside of a struct or list
+// that is owned as a whole (x-kubernetes-map-type or list-type: atomic), such as
+// fieldRef.apiVersion or the protocol of a NetworkPolicy's port: such defaults belong
+// in the intent.
+//
+// # What if an apply cannot repair an edit?
+//
+// An apply removes only what is ours. If somebody has put a hostPath in the place of
+// our emptyDir, both would be there afterwards, and the API server refuses that. Then,
+// and only then, everything that others have set in the spec is made ours first, and
+// the next apply removes it.
 //
 // # What if the cache has not seen our last write yet?
 //
@@ -62,7 +75,8 @@
 //
 // # What are its limits?
 //
-// If somebody wipes metadata.managedFields, one apply restores what the intent has;
-// a field removed from the intent before that moment's apply is nobody's and stays.
-// Items of a list that others added to it stay too, as server-side apply wants it.
+// If somebody wipes metadata.managedFields, one apply restores what the intent has.
+// But from then on the API server holds every field that was there for set by others,
+// too, and a field that later goes from the intent stays in the object.
+// Items that others have added to a list stay as well, as server-side apply wants it.
 package apply

@@ -5,6 +5,7 @@
 package golden
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ func YAML(t *testing.T, name string, object any) {
 	if err != nil {
 		t.Fatalf("%v; run the test with -update to write it", err)
 	}
-	if string(got) != string(want) {
+	if !bytes.Equal(got, want) {
 		t.Errorf("%s has changed; if it is meant to, run the test with -update.\ngot:\n%s\nwant:\n%s", path, got, want)
 	}
 }

@@ -8,6 +8,7 @@ package maintpage
 import (
 	"context"
 	"errors"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -129,7 +130,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.writeStatus(ctx, m, status(m, seen, failed)); err != nil {
 		return ctrl.Result{}, errors.Join(apply.Retry(failed), err)
 	}
-	return ctrl.Result{}, apply.Retry(failed)
+	return ctrl.Result{RequeueAfter: nextLook(m, seen)}, apply.Retry(failed)
+}
+
+// nextLook is when to look again without being woken. Foreign pods are not cached,
+// so nothing tells when one that has the page's name is gone.
+func nextLook(m *v1alpha1.MaintPage, seen *observed) time.Duration {
+	if seen.pod != nil && ours(m, seen.pod) == nil {
+		return time.Minute
+	}
+	return 0
 }
 
 // plan is what has to be written. Nil leaves a child as it is.

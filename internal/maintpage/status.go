@@ -52,7 +52,7 @@ func status(m *v1alpha1.MaintPage, seen *observed, failed error) v1alpha1.MaintP
 	}
 	set(v1alpha1.ConditionMaintPageReady, seen.pageReady() && ours(m, seen.pod) != nil, pageCause(m, seen))
 	set(v1alpha1.ConditionAppAvailable, seen.appReady() && ours(m, seen.deployment) != nil, appCause(m, seen))
-	switched, why := trafficCause(m, seen, service)
+	switched, why := trafficCause(m, service)
 	set(v1alpha1.ConditionTrafficSwitched, switched, why)
 	if trouble := degradedCause(m, seen, failed); trouble != nil {
 		set(v1alpha1.ConditionDegraded, true, *trouble)
@@ -100,7 +100,7 @@ func appCause(m *v1alpha1.MaintPage, seen *observed) cause {
 }
 
 // trafficCause reports whether the Service leads to the wanted side, and why not.
-func trafficCause(m *v1alpha1.MaintPage, seen *observed, service *corev1.Service) (bool, cause) {
+func trafficCause(m *v1alpha1.MaintPage, service *corev1.Service) (bool, cause) {
 	if service == nil {
 		return false, cause{reasonServiceAbsent, fmt.Sprintf("Service %s does not exist", m.Spec.AppConfig.AppName)}
 	}

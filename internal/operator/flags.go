@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -50,6 +51,7 @@ func (s *settings) bind(flags *flag.FlagSet) {
 		"How many resources may be reconciled at the same time.")
 	flags.BoolVar(&s.printVersion, "version", false,
 		"Print the version and exit.")
+	s.log.TimeEncoder = zapcore.RFC3339TimeEncoder // people read logs, too
 	s.log.BindFlags(flags)
 	config.RegisterFlags(flags)
 }
@@ -67,7 +69,7 @@ type namespaceList []string
 
 func (l *namespaceList) String() string { return strings.Join(*l, ",") }
 
-// Set refuses what cannot be a namespace: a misspelt name would otherwise be an
+// Set refuses what cannot be a namespace: a misspelled name would otherwise be an
 // operator that watches nothing and says nothing.
 func (l *namespaceList) Set(value string) error {
 	*l = nil

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,26 +41,18 @@ type Options struct {
 	Setup func(ctrl.Manager) error
 }
 
-// Main runs the operator until SIGTERM or SIGINT and exits the process.
+// Main runs the operator until SIGTERM or SIGINT, and exits the process if it fails.
 func Main(o Options) {
-	err := run(ctrl.SetupSignalHandler(), o, os.Args[1:], os.Stdout)
+	s, err := parse(o, os.Args[1:])
 	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-	default:
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
 		fmt.Fprintf(os.Stderr, "%s: %v\n", o.Name, err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, o Options, args []string, stdout io.Writer) error {
-	s, err := parse(o, args)
-	if err != nil {
-		return err
-	}
-	b := buildInfo()
-	if s.printVersion {
-		_, err := fmt.Fprintf(stdout, "%s %s (revision %s, %s)\n", o.Name, b.Version, b.Revision, b.Go)
-		return err
+		os.Exit(2)
+	case s.printVersion:
+		fmt.Println(o.Name, buildInfo())
+		return
 	}
 
 	// klog too: client-go logs leader election through it, and its lines would
@@ -69,22 +60,14 @@ func run(ctx context.Context, o Options, args []string, stdout io.Writer) error 
 	logger := zap.New(zap.UseFlagOptions(&s.log))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
-	logger.Info("Starting", "operator", o.Name, "version", b.Version, "revision", b.Revision, "go", b.Go,
+	b := buildInfo()
+	logger.Info("Starting", "operator", o.Name, "version", b.version, "revision", b.revision, "go", b.goVersion,
 		"watchNamespaces", s.watchNamespaces.String())
-
-	restConfig, err := ctrl.GetConfig()
-	if err != nil {
-		return fmt.Errorf("finding a cluster to connect to: %w", err)
-	}
-	mgr, err := newManager(ctx, restConfig, o, managerOptions(o, s))
-	if err != nil {
-		return err
-	}
-	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("running: %w", err)
+	if err := run(ctrl.SetupSignalHandler(), o, s); err != nil {
+		logger.Error(err, "Failed")
+		os.Exit(1)
 	}
 	logger.Info("Stopped")
-	return nil
 }
 
 func parse(o Options, args []string) (*settings, error) {
@@ -100,5 +83,20 @@ func parse(o Options, args []string) (*settings, error) {
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	return s, s.validate()
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func run(ctx context.Context, o Options, s *settings) error {
+	restConfig, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding a cluster to connect to: %w", err)
+	}
+	mgr, err := newManager(ctx, restConfig, o, managerOptions(o, s))
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
 }

@@ -6,6 +6,7 @@ package podstate
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -33,17 +34,34 @@ func Trouble(pod *corev1.Pod) (reason, message string) {
 			return c.Reason, fmt.Sprintf("Pod %s: %s", pod.Name, c.Message)
 		}
 	}
-	for _, c := range pod.Status.ContainerStatuses {
+	for i := range pod.Status.ContainerStatuses {
+		c := &pod.Status.ContainerStatuses[i]
 		waiting := c.State.Waiting
 		// These two are on the way to a running container; every other is an obstacle.
 		if waiting == nil || waiting.Reason == "" || waiting.Reason == "ContainerCreating" || waiting.Reason == "PodInitializing" {
 			continue
 		}
-		message := fmt.Sprintf("Pod %s: %s", pod.Name, waiting.Message)
-		if last := c.LastTerminationState.Terminated; last != nil {
-			message += fmt.Sprintf(" (last exit code %d, %s)", last.ExitCode, last.Reason)
-		}
-		return waiting.Reason, message
+		return steady(c, waiting, pod.Name)
 	}
 	return "", ""
+}
+
+// steady tells the cause of a wait and not its phases. The kubelet goes back and forth
+// between trying and backing off, and counts the seconds; a status that followed it
+// would be written again at every turn.
+func steady(c *corev1.ContainerStatus, waiting *corev1.ContainerStateWaiting, pod string) (reason, message string) {
+	reason, message = waiting.Reason, waiting.Message
+	switch reason {
+	case "ErrImagePull", "ImagePullBackOff":
+		reason = "ImagePullBackOff"
+		if _, attempt, ok := strings.Cut(message, ": ErrImagePull: "); ok {
+			message = attempt
+		}
+	case "CrashLoopBackOff":
+		message = fmt.Sprintf("container %s keeps ending", c.Name)
+		if last := c.LastTerminationState.Terminated; last != nil {
+			message += fmt.Sprintf(", last with exit code %d (%s)", last.ExitCode, last.Reason)
+		}
+	}
+	return reason, fmt.Sprintf("Pod %s: %s", pod, message)
 }

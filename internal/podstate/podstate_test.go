@@ -14,6 +14,7 @@ import (
 
 func waiting(reason, message string) corev1.PodStatus {
 	return corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		Name:  "c",
 		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
 	}}}
 }
@@ -33,8 +34,10 @@ func TestTrouble(t *testing.T) {
 		{"new", corev1.PodStatus{}, "", ""},
 		{"starting", waiting("ContainerCreating", ""), "", ""},
 		{"initializing", waiting("PodInitializing", ""), "", ""},
-		{"image", waiting("ImagePullBackOff", "no such image"), "ImagePullBackOff", "Pod p: no such image"},
-		{"crash", crashing, "CrashLoopBackOff", "Pod p: back-off (last exit code 64, Error)"},
+		{"image", waiting("ErrImagePull", "no such image"), "ImagePullBackOff", "Pod p: no such image"},
+		{"image, later", waiting("ImagePullBackOff", `Back-off pulling image "i": ErrImagePull: no such image`), "ImagePullBackOff", "Pod p: no such image"},
+		{"crash", crashing, "CrashLoopBackOff", "Pod p: container c keeps ending, last with exit code 64 (Error)"},
+		{"configuration", waiting("CreateContainerConfigError", "no secret"), "CreateContainerConfigError", "Pod p: no secret"},
 		{"unschedulable", condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable"), "Unschedulable", "Pod p: m"},
 		{"gated", condition(corev1.PodScheduled, corev1.ConditionFalse, "SchedulingGated"), "", ""},
 	}

@@ -7,18 +7,26 @@ package operatortest
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/example/web-operators/internal/operator"
+	"github.com/example/web-operators/internal/testenv"
 )
 
 // quiet is how long an operator must have asked nothing to count as settled.
@@ -34,13 +42,23 @@ type Operator struct {
 	last     time.Time
 }
 
-// Start runs an operator until the test ends or Stop is called.
-func Start(t *testing.T, config *rest.Config, options operator.Options, args ...string) *Operator {
+// Start runs an operator until the test ends or Stop is called. It has the rights of
+// the role in the given file, relative to the root of the repository, and no others.
+func Start(t *testing.T, env *testenv.Environment, roleFile string, options operator.Options, args ...string) *Operator {
+	t.Helper()
+	return StartBehind(t, env, 0, roleFile, options, args...)
+}
+
+// StartBehind runs an operator whose caches are behind the API server, as they are
+// when there is more to do than on a quiet test machine.
+func StartBehind(t *testing.T, env *testenv.Environment, lag time.Duration, roleFile string, options operator.Options, args ...string) *Operator {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	o := &Operator{stop: stop, done: make(chan error, 1), last: time.Now()}
-	counted := rest.CopyConfig(config)
-	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return roundTripper{o, next} })
+	counted := rest.CopyConfig(env.Config)
+	counted.Impersonate.UserName = options.Name
+	grant(t, env, options.Name, roleFile)
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return roundTripper{o, next, lag} })
 
 	args = append([]string{"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)
 	mgr, err := operator.NewManager(ctx, counted, options, func(options *ctrl.Options) {
@@ -55,6 +73,34 @@ func Start(t *testing.T, config *rest.Config, options operator.Options, args ...
 		t.Fatal("caches are not synced")
 	}
 	return o
+}
+
+// grant binds the role in a file to a user.
+func grant(t *testing.T, env *testenv.Environment, user, roleFile string) {
+	t.Helper()
+	root, err := testenv.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(root, roleFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.UnmarshalStrict(data, role); err != nil {
+		t.Fatal(err)
+	}
+	role.Name = user
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	for _, object := range []client.Object{role, binding} {
+		if err := client.IgnoreAlreadyExists(env.Client.Create(t.Context(), object)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Stop ends the operator. It may be called twice.
@@ -120,6 +166,7 @@ func (o *Operator) matching(keep func(method, path string) bool) []string {
 type roundTripper struct {
 	operator *Operator
 	next     http.RoundTripper
+	lag      time.Duration
 }
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -129,6 +176,23 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.operator.requests = append(r.operator.requests, request.Method+" "+request.URL.Path)
 		r.operator.last = time.Now()
 		r.operator.mu.Unlock()
+		return r.next.RoundTrip(request)
 	}
-	return r.next.RoundTrip(request)
+	response, err := r.next.RoundTrip(request)
+	if err == nil && r.lag > 0 {
+		response.Body = lateBody{response.Body, r.lag}
+	}
+	return response, err
+}
+
+// lateBody is a response that arrives late.
+type lateBody struct {
+	io.ReadCloser
+	lag time.Duration
+}
+
+func (b lateBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	time.Sleep(b.lag)
+	return n, err
 }
