@@ -39,9 +39,9 @@ The cluster's directory is .cluster beside bin/, or SANDBOX_DIR, or what -dir sa
 
 func main() {
 	err := command(os.Args[1:])
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		os.Exit(exit.ExitCode()) // of the command that `sandbox run` ran, which has said why
+	var failed *commandFailed
+	if errors.As(err, &failed) {
+		os.Exit(failed.code)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox: "+err.Error())
@@ -167,12 +167,24 @@ func (a app) run(ctx context.Context, args []string) error {
 	}()
 	err = cmd.Run()
 	close(done)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "sandbox: the cluster's logs are kept in %s\n", a.layout.Logs())
-		return errors.Join(err, running.StopKeepingLogs())
+	if err == nil {
+		return running.Stop()
 	}
-	return running.Stop()
+	fmt.Fprintf(os.Stderr, "sandbox: the cluster's logs are kept in %s\n", a.layout.Logs())
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = &commandFailed{exit.ExitCode()}
+	}
+	return errors.Join(err, running.StopKeepingLogs())
 }
+
+// commandFailed means that the command `sandbox run` ran has failed, and has
+// said why.
+type commandFailed struct {
+	code int
+}
+
+func (e *commandFailed) Error() string { return fmt.Sprintf("exit status %d", e.code) }
 
 func (a app) status() error {
 	if a.layout.IsRunning() {

@@ -60,7 +60,7 @@
 //
 // The comparison would be with the past, and the same apply would be sent again. The
 // client is therefore expected to read its own writes
-// (client.CacheOptions.EnableReadYourWritesConsistency), which [operator.Main] sets.
+// (client.CacheOptions.EnableReadYourWritesConsistency), which internal/operator sets.
 //
 // # How is an object of somebody else protected?
 //

@@ -37,14 +37,15 @@ const appNameIndex = "spec.appconfig.appname"
 
 var ownerKind = v1alpha1.SchemeGroupVersion.WithKind("MaintPage").GroupKind()
 
-// Children are applied, which takes the verbs patch and create; finalizers is what
-// blockOwnerDeletion in their owner references takes.
+// Everything is read through watches, which takes no get, but for a page's pod that
+// is not in the cache. Children are applied, which takes the verbs patch and create;
+// finalizers is what blockOwnerDeletion in their owner references takes.
 //
-// +kubebuilder:rbac:groups=maintpage.example.com,resources=maintpages,verbs=get;list;watch
+// +kubebuilder:rbac:groups=maintpage.example.com,resources=maintpages,verbs=list;watch
 // +kubebuilder:rbac:groups=maintpage.example.com,resources=maintpages/status,verbs=patch
 // +kubebuilder:rbac:groups=maintpage.example.com,resources=maintpages/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 

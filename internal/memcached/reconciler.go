@@ -40,15 +40,16 @@ const (
 
 var ownerKind = v1alpha1.SchemeGroupVersion.WithKind("Memcached").GroupKind()
 
-// Children are applied, which takes the verbs patch and create; finalizers is what
-// blockOwnerDeletion in their owner references takes.
+// Everything is read through watches, which takes no get. Children are applied, which
+// takes the verbs patch and create; finalizers is what blockOwnerDeletion in their
+// owner references takes.
 //
-// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconciler makes the cluster what Memcached resources say.

@@ -208,7 +208,8 @@ func (r *Running) becomeReady(ctx context.Context, nodes int, programs build.Pro
 	}{
 		{"images are in the registry", func() error { return pushSystemImages(programs, spec.RegistryPort) }},
 		{"the API server is ready", func() error { return WaitForAPI(ctx, r.layout, "127.0.0.1", spec.APIPort) }},
-		{"", kubectl(bootstrap, "apply", "-f", "-")},
+		// A ready API server makes the namespace kube-system a moment later.
+		{"", retry(ctx, kubectl(bootstrap, "apply", "-f", "-"))},
 		{"", kubectl("", append([]string{"wait", "--for=create", "--timeout=2m"}, nodeNames...)...)},
 		{fmt.Sprintf("%d of %d nodes are Ready", nodes, nodes), kubectl("", append([]string{"wait", "--for=condition=Ready", "--timeout=2m"}, nodeNames...)...)},
 		{"DNS answers", kubectl("", "rollout", "status", "--namespace=kube-system", "--timeout=2m", "deployment/coredns")},
@@ -226,6 +227,23 @@ func (r *Running) becomeReady(ctx context.Context, nodes int, programs build.Pro
 		}
 	}
 	return nil
+}
+
+// retry does something until it works or there is no time left.
+func retry(ctx context.Context, do func() error) func() error {
+	return func() error {
+		for {
+			err := do()
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}
 }
 
 // pushSystemImages fills the registry with what no cluster runs without.
