@@ -39,7 +39,7 @@ The cluster's directory is .cluster beside bin/, or SANDBOX_DIR, or what -dir sa
 
 func main() {
 	err := command(os.Args[1:])
-	var failed *commandFailed
+	var failed *commandError
 	if errors.As(err, &failed) {
 		os.Exit(failed.code)
 	}
@@ -173,18 +173,18 @@ func (a app) run(ctx context.Context, args []string) error {
 	fmt.Fprintf(os.Stderr, "sandbox: the cluster's logs are kept in %s\n", a.layout.Logs())
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		err = &commandFailed{exit.ExitCode()}
+		err = &commandError{exit.ExitCode()}
 	}
 	return errors.Join(err, running.StopKeepingLogs())
 }
 
-// commandFailed means that the command `sandbox run` ran has failed, and has
+// commandError means that the command `sandbox run` ran has failed, and has
 // said why.
-type commandFailed struct {
+type commandError struct {
 	code int
 }
 
-func (e *commandFailed) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+func (e *commandError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
 
 func (a app) status() error {
 	if a.layout.IsRunning() {
