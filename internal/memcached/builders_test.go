@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/web-operators/api/cache/v1alpha1"
@@ -51,6 +53,10 @@ func everything(s *v1alpha1.MemcachedSpec) {
 	}
 	s.Service.Type = v1alpha1.ServiceClusterIP
 	s.MinReadySeconds = 5
+	s.Disruption = &v1alpha1.MemcachedDisruption{MaxUnavailable: ptr.To(intstr.FromString("25%"))}
+	s.NetworkPolicy = &v1alpha1.MemcachedNetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}},
+	}}}
 	s.PodMetadata = v1alpha1.MemcachedPodMetadata{
 		Labels:      map[string]string{"team": "web", "app.kubernetes.io/managed-by": "me"},
 		Annotations: map[string]string{"example.com/note": "x"},
@@ -79,7 +85,12 @@ func TestBuilders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden.YAML(t, "deployment-"+name, deployment(m, imageOf(m, DefaultImage)))
+			golden.YAML(t, "statefulset-"+name, statefulSet(m, imageOf(m, DefaultImage)))
 			golden.YAML(t, "service-"+name, service(m))
+			if m.Spec.Disruption != nil {
+				golden.YAML(t, "poddisruptionbudget-"+name, podDisruptionBudget(m))
+				golden.YAML(t, "networkpolicy-"+name, networkPolicy(m))
+			}
 		})
 	}
 }
@@ -140,9 +151,9 @@ func TestUnsupported(t *testing.T) {
 		t.Error(got)
 	}
 	m := sample(func(s *v1alpha1.MemcachedSpec) {
-		s.Monitoring, s.Disruption = &v1alpha1.MemcachedMonitoring{}, &v1alpha1.MemcachedDisruption{}
+		s.Monitoring, s.Flush = &v1alpha1.MemcachedMonitoring{}, &v1alpha1.MemcachedFlush{}
 	})
-	if got := unsupportedMessage(m); blocked(m) || got != "This version of the operator does not support spec.monitoring, spec.disruption" {
+	if got := unsupportedMessage(m); blocked(m) || got != "This version of the operator does not support spec.monitoring, spec.flush" {
 		t.Error(got)
 	}
 	m.Spec.TLS = &v1alpha1.MemcachedTLS{SecretName: "x"}

@@ -13,10 +13,15 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -120,10 +125,17 @@ func (f *fixture) eventuallyObserved(name string) {
 	f.Fatalf("%s is not observed", name)
 }
 
-// run does what the Deployment's controller, scheduler and kubelet would do.
+// run does what the controllers of Deployments and Services, the scheduler and the
+// kubelet would do.
 func (f *fixture) run(name string) {
 	f.Helper()
 	d := read(f, name, &appsv1.Deployment{})
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, GenerateName: name + "-", Labels: map[string]string{
+			discoveryv1.LabelServiceName: name, "memcached_cr": name,
+		}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+	}
 	for i := range *d.Spec.Replicas {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: fmt.Sprintf("%s-%c", name, 'z'-i), Labels: d.Spec.Template.Labels},
@@ -132,7 +144,12 @@ func (f *fixture) run(name string) {
 		f.must(f.Create(f.ctx, pod))
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		f.must(f.Status().Update(f.ctx, pod))
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+			Addresses: []string{fmt.Sprintf("10.0.0.%d", i+1)},
+			TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: pod.Name},
+		})
 	}
+	f.must(f.Create(f.ctx, slice))
 	f.report(name)
 }
 
@@ -170,7 +187,7 @@ func TestLifeOfAResource(t *testing.T) {
 	m := f.create("sample", v1alpha1.MemcachedSpec{Size: ptr.To[int32](3)})
 	f.eventually(v1alpha1.ConditionProgressing, metav1.ConditionTrue, "Creating")
 	f.expectWrites("create",
-		"PATCH deployments/sample", "PATCH services/sample", "PATCH memcacheds/sample/status")
+		"PATCH memcacheds/sample", "PATCH deployments/sample", "PATCH services/sample", "PATCH memcacheds/sample/status")
 
 	d, s := read(f, "sample", &appsv1.Deployment{}), read(f, "sample", &corev1.Service{})
 	if !metav1.IsControlledBy(d, m) || !metav1.IsControlledBy(s, m) {
@@ -267,8 +284,8 @@ func TestRestartWritesNothing(t *testing.T) {
 		f.create(fmt.Sprintf("m-%d", i), v1alpha1.MemcachedSpec{Size: ptr.To[int32](1)})
 	}
 	f.operator.Settle(t)
-	if got := len(f.operator.Writes()); got != 3*resources {
-		t.Errorf("%d writes for %d resources, want %d: %q", got, resources, 3*resources, f.operator.Writes())
+	if got := len(f.operator.Writes()); got != 4*resources {
+		t.Errorf("%d writes for %d resources, want %d: %q", got, resources, 4*resources, f.operator.Writes())
 	}
 	for i := range resources {
 		f.run(fmt.Sprintf("m-%d", i))
@@ -303,7 +320,7 @@ func TestForeignDeploymentIsLeftAlone(t *testing.T) {
 	if m.Status.Phase != v1alpha1.PhaseDegraded {
 		t.Errorf("%+v", m.Status)
 	}
-	f.expectWrites("refused", "PATCH services/sample", "PATCH memcacheds/sample/status")
+	f.expectWrites("refused", "PATCH memcacheds/sample", "PATCH services/sample", "PATCH memcacheds/sample/status")
 	if after := read(f, "sample", &appsv1.Deployment{}); after.ResourceVersion != foreign.ResourceVersion {
 		t.Error("a foreign Deployment was written")
 	}
@@ -321,7 +338,110 @@ func TestUnsupportedIsTold(t *testing.T) {
 	f.expectWrites("blocked", "PATCH memcacheds/sample/status")
 	f.must(f.Patch(f.ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tls":null}}`))))
 	f.eventually(v1alpha1.ConditionProgressing, metav1.ConditionTrue, "Creating")
-	f.expectWrites("free", "PATCH deployments/sample", "PATCH services/sample", "PATCH memcacheds/sample/status")
+	f.expectWrites("free", "PATCH memcacheds/sample", "PATCH deployments/sample", "PATCH services/sample", "PATCH memcacheds/sample/status")
+}
+
+// The nodes leave the Service before the resource goes, and with it the nodes.
+func TestDeletionTakesNodesOutOfTheServiceFirst(t *testing.T) {
+	f := newFixture(t)
+	m := f.create("sample", v1alpha1.MemcachedSpec{Size: ptr.To[int32](1)})
+	f.operator.Settle(t)
+	f.operator.Reset()
+	// A Service that cannot go at once shows the order.
+	s := read(f, "sample", &corev1.Service{})
+	f.must(f.Patch(f.ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`))))
+	f.must(f.Delete(f.ctx, m))
+	f.expectWrites("deletion", "DELETE services/sample", "PATCH memcacheds/sample/status", "PATCH memcacheds/sample")
+	if err := f.Get(f.ctx, client.ObjectKeyFromObject(m), m); !apierrors.IsNotFound(err) {
+		t.Errorf("the resource is still there (%v): a Service that is going must not be waited for", err)
+	}
+	if s := read(f, "sample", &corev1.Service{}); s.DeletionTimestamp.IsZero() {
+		t.Error("the Service was not deleted")
+	}
+}
+
+func TestDeletionDoesNotWaitForWhatIsNotThere(t *testing.T) {
+	f := newFixture(t)
+	m := f.create("sample", v1alpha1.MemcachedSpec{})
+	f.operator.Settle(t)
+	f.operator.Stop(t) // nobody repairs it
+	f.must(f.Delete(f.ctx, read(f, "sample", &corev1.Service{})))
+	f.must(f.Delete(f.ctx, m))
+	f.operator = start(t, "--watch-namespaces="+f.namespace)
+	f.operator.Settle(t)
+	if err := f.Get(f.ctx, client.ObjectKeyFromObject(m), m); !apierrors.IsNotFound(err) {
+		t.Errorf("the resource is still there: %v", err)
+	}
+}
+
+// What a field asks for comes when it is set, goes when it is unset, and is
+// nobody's business when somebody else made it.
+func TestOptionalChildren(t *testing.T) {
+	f := newFixture(t)
+	m := f.create("sample", v1alpha1.MemcachedSpec{})
+	f.operator.Settle(t)
+	f.operator.Reset()
+	patch := func(patch string) {
+		t.Helper()
+		f.must(f.Patch(f.ctx, m, client.RawPatch(types.MergePatchType, []byte(patch))))
+	}
+	patch(`{"spec":{"disruption":{},"networkPolicy":{}}}`)
+	f.expectWrites("set", "PATCH poddisruptionbudgets/sample", "PATCH networkpolicies/sample", "PATCH memcacheds/sample/status")
+	if b := read(f, "sample", &policyv1.PodDisruptionBudget{}); !metav1.IsControlledBy(b, m) || b.Spec.MaxUnavailable.IntValue() != 1 {
+		t.Errorf("%+v", b)
+	}
+	f.must(f.Patch(f.ctx, read(f, "sample", &networkingv1.NetworkPolicy{}), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"ingress":[]}}`))))
+	f.expectWrites("hand edit", "PATCH networkpolicies/sample")
+	f.operator.Stop(t)
+	f.operator = start(t, "--watch-namespaces="+f.namespace)
+	f.expectWrites("restart")
+
+	patch(`{"spec":{"disruption":null,"networkPolicy":null}}`)
+	f.expectWrites("unset", "DELETE poddisruptionbudgets/sample", "DELETE networkpolicies/sample", "PATCH memcacheds/sample/status")
+
+	foreign := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "sample"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(3))},
+	}
+	f.must(f.Create(f.ctx, foreign))
+	f.expectWrites("somebody else's")
+	patch(`{"spec":{"disruption":{}}}`)
+	f.eventually(v1alpha1.ConditionDegraded, metav1.ConditionTrue, "NotOwned")
+	f.expectWrites("name taken", "PATCH memcacheds/sample/status")
+}
+
+// The old workload stays until the new one serves, and there is a way back.
+func TestWorkloadChange(t *testing.T) {
+	f := newFixture(t)
+	m := f.create("sample", v1alpha1.MemcachedSpec{Size: ptr.To[int32](2)})
+	f.operator.Settle(t)
+	f.run("sample")
+	f.eventually(v1alpha1.ConditionAvailable, metav1.ConditionTrue, "AllNodesReady")
+	f.operator.Reset()
+
+	f.must(f.Patch(f.ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"workload":"StatefulSet"}}`))))
+	f.eventually(v1alpha1.ConditionAvailable, metav1.ConditionFalse, "NodesNotReady")
+	f.expectWrites("change", "PATCH statefulsets/sample", "PATCH memcacheds/sample/status")
+	d := read(f, "sample", &appsv1.Deployment{})
+
+	s := read(f, "sample", &appsv1.StatefulSet{})
+	if *s.Spec.Replicas != 2 || s.Spec.ServiceName != "sample" || !metav1.IsControlledBy(s, m) {
+		t.Errorf("%+v", s.Spec)
+	}
+	s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2}
+	f.must(f.Status().Update(f.ctx, s))
+	f.expectWrites("the new one serves", "DELETE deployments/sample", "PATCH memcacheds/sample/status")
+	if err := f.Get(f.ctx, client.ObjectKeyFromObject(d), d); !apierrors.IsNotFound(err) {
+		t.Errorf("the old workload is still there: %v", err)
+	}
+
+	f.must(f.Patch(f.ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"workload":"Deployment"}}`))))
+	f.operator.Settle(t)
+	f.report("sample")
+	f.operator.Settle(t)
+	if err := f.Get(f.ctx, client.ObjectKeyFromObject(s), s); !apierrors.IsNotFound(err) {
+		t.Errorf("the StatefulSet is still there: %v", err)
+	}
 }
 
 func TestServiceTypeChangeReplacesTheService(t *testing.T) {

@@ -5,7 +5,6 @@ package memcached
 
 import (
 	"fmt"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +21,13 @@ import (
 const (
 	containerName = "memcached"
 	portName      = "memcached"
+
+	// unlistSeconds is how long a node serves on after it has left the Service, for
+	// requests on their way and clients that have just looked it up.
+	unlistSeconds = 5
+
+	// defaultSlabChunk is memcached's own slab_chunk_max.
+	defaultSlabChunk = 512 * kibibyte
 
 	// memcachedUser is the user and group of the official image and of Debian's package.
 	memcachedUser = 11211
@@ -62,6 +68,7 @@ func podTemplate(m *v1alpha1.Memcached, image string) *corev1ac.PodTemplateSpecA
 		WithAutomountServiceAccountToken(false).
 		// Links would put the address of every Service of the namespace in the environment.
 		WithEnableServiceLinks(false).
+		WithTerminationGracePeriodSeconds(unlistSeconds + 5).
 		WithSecurityContext(corev1ac.PodSecurityContext().
 			WithRunAsNonRoot(true).
 			WithRunAsUser(memcachedUser).
@@ -123,6 +130,10 @@ func container(m *v1alpha1.Memcached, image string) *corev1ac.ContainerApplyConf
 		WithResources(corev1ac.ResourceRequirements().WithRequests(resources.Requests).WithLimits(resources.Limits)).
 		WithReadinessProbe(connect().WithPeriodSeconds(5)).
 		WithLivenessProbe(connect().WithPeriodSeconds(10).WithInitialDelaySeconds(10)).
+		// A node that is to go serves on until clients have seen it leave the Service.
+		// The kubelet sleeps by itself: there need be no shell in the image.
+		WithLifecycle(corev1ac.Lifecycle().WithPreStop(corev1ac.LifecycleHandler().
+			WithSleep(corev1ac.SleepAction().WithSeconds(unlistSeconds)))).
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithAllowPrivilegeEscalation(false).
 			WithReadOnlyRootFilesystem(true).
@@ -132,13 +143,18 @@ func container(m *v1alpha1.Memcached, image string) *corev1ac.ContainerApplyConf
 // args are memcached's. Long options with = are the only form that no release reads
 // in another way.
 func args(m *v1alpha1.Memcached) []string {
-	return append([]string{
+	all := []string{
 		fmt.Sprintf("--port=%d", m.Spec.ContainerPort),
 		fmt.Sprintf("--memory-limit=%d", m.Spec.Memory.Value()/mebibyte),
 		fmt.Sprintf("--conn-limit=%d", m.Spec.MaxConnections),
 		fmt.Sprintf("--threads=%d", m.Spec.Threads),
-		"--max-item-size=" + strconv.FormatInt(m.Spec.MaxItemSize.Value(), 10),
-	}, m.Spec.ExtraArgs...)
+		fmt.Sprintf("--max-item-size=%d", m.Spec.MaxItemSize.Value()),
+	}
+	if size := m.Spec.MaxItemSize.Value(); size < defaultSlabChunk {
+		// memcached refuses items smaller than the chunks it makes large ones of.
+		all = append(all, fmt.Sprintf("--extended=slab_chunk_max=%d", size))
+	}
+	return append(all, m.Spec.ExtraArgs...)
 }
 
 // as turns a part of an API type into the same part of an apply-configuration. Both

@@ -13,11 +13,11 @@ import (
 	"github.com/example/web-operators/api/cache/v1alpha1"
 )
 
-// labelResource holds the name of the Memcached that a pod belongs to.
+// labelResource holds the name of the Memcached that an object belongs to.
 const labelResource = "memcached_cr"
 
-// nodePods selects the pods of all Memcached resources.
-var nodePods = func() labels.Selector {
+// labeled selects what belongs to any Memcached resource.
+var labeled = func() labels.Selector {
 	exists, err := labels.NewRequirement(labelResource, selection.Exists, nil)
 	utilruntime.Must(err)
 	return labels.NewSelector().Add(*exists)

@@ -1,8 +1,8 @@
 // Copyright The web-operators Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcached runs Memcached resources: a Deployment of independent nodes and
-// the Service through which clients find them.
+// Package memcached runs Memcached resources: independent nodes and the Service
+// through which clients find them.
 package memcached
 
 import (
@@ -13,10 +13,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,14 +42,18 @@ const (
 var ownerKind = v1alpha1.SchemeGroupVersion.WithKind("Memcached").GroupKind()
 
 // Everything is read through watches, which takes no get. Children are applied, which
-// takes the verbs patch and create; finalizers is what blockOwnerDeletion in their
-// owner references takes.
+// takes the verbs patch and create; the subresource finalizers is what
+// blockOwnerDeletion in their owner references takes, and patch of the resource itself
+// is for the finalizer.
 //
-// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=list;watch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -58,6 +63,7 @@ type Reconciler struct {
 	client   client.Client
 	writer   *apply.Writer
 	recorder conditions.Recorder
+	pace     conditions.Pace
 }
 
 // BindFlags registers the operator's own flags.
@@ -70,16 +76,20 @@ func (r *Reconciler) BindFlags(flags *flag.FlagSet) {
 		"The image of nodes whose resource names none. The environment variable MEMCACHED_IMAGE is its default.")
 }
 
-// Cache lists what the operator reads. Of Deployments and Services every name has to
-// be known, because one that is taken must not be taken over; of pods only our nodes,
-// found by the label that also makes them ours: a pod that loses it leaves the
-// Deployment, too.
+// Cache lists what the operator reads. Of children every name has to be known, because
+// one that is taken must not be taken over; of pods only our nodes, found by the label
+// that also makes them ours: a pod that loses it leaves its workload, too.
+// EndpointSlices have the labels of their Service.
 func Cache() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
-		&v1alpha1.Memcached{}: {Transform: cache.TransformStripManagedFields()},
-		&appsv1.Deployment{}:  {Transform: apply.StripForeign[appsv1.Deployment](Name, ownerKind)},
-		&corev1.Service{}:     {Transform: apply.StripForeign[corev1.Service](Name, ownerKind)},
-		&corev1.Pod{}:         {Label: nodePods, Transform: cache.TransformStripManagedFields()},
+		&v1alpha1.Memcached{}:           {Transform: cache.TransformStripManagedFields()},
+		&appsv1.Deployment{}:            {Transform: apply.StripForeign[appsv1.Deployment](Name, ownerKind)},
+		&appsv1.StatefulSet{}:           {Transform: apply.StripForeign[appsv1.StatefulSet](Name, ownerKind)},
+		&corev1.Service{}:               {Transform: apply.StripForeign[corev1.Service](Name, ownerKind)},
+		&policyv1.PodDisruptionBudget{}: {Transform: apply.StripForeign[policyv1.PodDisruptionBudget](Name, ownerKind)},
+		&networkingv1.NetworkPolicy{}:   {Transform: apply.StripForeign[networkingv1.NetworkPolicy](Name, ownerKind)},
+		&discoveryv1.EndpointSlice{}:    {Label: labeled, Transform: cache.TransformStripManagedFields()},
+		&corev1.Pod{}:                   {Label: labeled, Transform: cache.TransformStripManagedFields()},
 	}
 }
 
@@ -89,12 +99,17 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.writer = apply.NewWriter(r.client, Name)
 	r.recorder = mgr.GetEventRecorder(Name)
 	ownerOrNamesake := handler.EnqueueRequestsFromMapFunc(r.ownerOrNamesake)
+	byLabel := handler.EnqueueRequestsFromMapFunc(resourceByLabel)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("memcached").
 		For(&v1alpha1.Memcached{}).
 		Watches(&appsv1.Deployment{}, ownerOrNamesake).
+		Watches(&appsv1.StatefulSet{}, ownerOrNamesake).
 		Watches(&corev1.Service{}, ownerOrNamesake).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(resourceOfPod)).
+		Watches(&policyv1.PodDisruptionBudget{}, ownerOrNamesake).
+		Watches(&networkingv1.NetworkPolicy{}, ownerOrNamesake).
+		Watches(&discoveryv1.EndpointSlice{}, byLabel).
+		Watches(&corev1.Pod{}, byLabel).
 		Complete(r)
 }
 
@@ -106,14 +121,14 @@ func (r *Reconciler) ownerOrNamesake(ctx context.Context, child client.Object) [
 		key.Name = controller.Name
 	}
 	if err := r.client.Get(ctx, key, &v1alpha1.Memcached{}); err != nil {
-		return nil // not found: most Deployments and Services have nothing to do with us
+		return nil // not found: most objects of these kinds have nothing to do with us
 	}
 	return []reconcile.Request{{NamespacedName: key}}
 }
 
-func resourceOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+func resourceByLabel(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{
-		Namespace: pod.GetNamespace(), Name: pod.GetLabels()[labelResource],
+		Namespace: object.GetNamespace(), Name: object.GetLabels()[labelResource],
 	}}}
 }
 
@@ -121,6 +136,7 @@ func resourceOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	m := &v1alpha1.Memcached{}
 	if err := r.client.Get(ctx, req.NamespacedName, m); err != nil {
+		r.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	seen, err := r.observe(ctx, m)
@@ -131,49 +147,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if apply.IsHiccup(failed) {
 		return ctrl.Result{}, failed
 	}
-	if err := r.writeStatus(ctx, m, status(m, seen, r.image, failed)); err != nil {
-		return ctrl.Result{}, errors.Join(apply.Retry(failed), err)
-	}
-	return ctrl.Result{}, apply.Retry(failed)
+	s := status(m, seen, r.image, failed)
+	gauge(m, wantedNodes(m, seen), s.ReadyNodes)
+	later, err := r.writeStatus(ctx, m, s)
+	return ctrl.Result{RequeueAfter: later}, errors.Join(apply.Retry(failed), err)
 }
 
-// plan is what has to be written. Nil leaves a child as it is.
-type plan struct {
-	deployment    *appsv1ac.DeploymentApplyConfiguration
-	service       *corev1ac.ServiceApplyConfiguration
-	deleteService bool
-}
-
-// decide plans the next step. It does nothing for a resource that is being deleted,
-// whose children the garbage collector removes, nor for one that asks for nodes of a
-// kind that this version cannot run: other nodes than asked for may be worse than none.
-func decide(m *v1alpha1.Memcached, seen *observed, defaultImage string) plan {
-	if !m.DeletionTimestamp.IsZero() || blocked(m) {
-		return plan{}
-	}
-	return plan{
-		deployment: deployment(m, imageOf(m, defaultImage)),
-		service:    service(m),
-		// Whether a Service is headless cannot be changed. The new one comes when the
-		// old one is seen to be gone.
-		deleteService: seen.service != nil && isHeadless(seen.service) != wantsHeadless(m),
-	}
-}
-
-// apply carries the plan out and updates what was seen. One child that fails does not
-// keep the other from being written.
-func (r *Reconciler) apply(ctx context.Context, m *v1alpha1.Memcached, seen *observed, p plan) error {
-	var deploymentErr, serviceErr error
-	if p.deployment != nil {
-		before := seen.deployment
-		seen.deployment, deploymentErr = apply.Apply(ctx, r.writer, m, before, p.deployment)
-		seen.written = seen.deployment != before
-	}
-	switch {
-	case p.deleteService:
-		serviceErr = apply.Delete(ctx, r.writer, m, seen.service)
-	case p.service != nil:
-		seen.service, serviceErr = apply.Apply(ctx, r.writer, m, seen.service, p.service)
-	}
-	return errors.Join(deploymentErr, serviceErr)
+// forget drops what is remembered of a resource that is gone.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.pace.Forget(key)
+	forgetGauges(key)
 }

@@ -7,14 +7,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/web-operators/api/cache/v1alpha1"
@@ -30,6 +29,7 @@ const (
 	reasonNodesNotReady = "NodesNotReady"
 	reasonCreating      = "Creating"
 	reasonUpdating      = "Updating"
+	reasonDeleting      = "Deleting"
 	reasonUnsupported   = "Unsupported"
 )
 
@@ -55,14 +55,29 @@ func status(m *v1alpha1.Memcached, seen *observed, defaultImage string, failed e
 	s.Ready = fmt.Sprintf("%d/%d", s.ReadyNodes, wantedNodes(m, seen))
 	s.Image = imageOf(m, defaultImage)
 	s.Endpoint, s.Endpoints = "", v1alpha1.MemcachedEndpoints{}
-	if seen.service != nil && metav1.IsControlledBy(seen.service, m) {
+	if ours(m, seen.service) {
 		s.Endpoint = serviceAddress(m)
 		s.Endpoints.Service = s.Endpoint
 	}
 
+	s.Endpoints.Nodes = nodeAddresses(m, seen)
 	setConditions(m, seen, &s, failed)
 	s.Phase = phase(m, &s)
 	return s
+}
+
+// nodeAddresses are the lasting addresses of single nodes, which only a StatefulSet gives.
+func nodeAddresses(m *v1alpha1.Memcached, seen *observed) []string {
+	if m.Spec.Workload != v1alpha1.WorkloadStatefulSet || !ours(m, seen.service) {
+		return nil
+	}
+	var addresses []string
+	for i := range seen.nodes {
+		if pod := &seen.nodes[i]; pod.Spec.Subdomain == m.Name {
+			addresses = append(addresses, pod.Name+"."+serviceAddress(m))
+		}
+	}
+	return addresses
 }
 
 // setConditions fills in the conditions; the rest of the status is there already.
@@ -70,23 +85,30 @@ func setConditions(m *v1alpha1.Memcached, seen *observed, s *v1alpha1.MemcachedS
 	set := func(conditionType string, status bool, c cause) {
 		conditions.Set(&s.Conditions, m.Generation, conditionType, status, c.reason, c.message)
 	}
-	wanted := wantedNodes(m, seen)
+	if !m.DeletionTimestamp.IsZero() {
+		deleting := cause{reasonDeleting, "The nodes are taken out of the Service, and then removed"}
+		set(v1alpha1.ConditionAvailable, false, deleting)
+		set(v1alpha1.ConditionProgressing, true, deleting)
+		set(v1alpha1.ConditionDegraded, false, deleting)
+		return
+	}
+	wanted, w := wantedNodes(m, seen), seen.workload(m)
 	ready := cause{reasonAllNodesReady, fmt.Sprintf("All %d nodes are ready", wanted)}
 	if wanted == 0 {
 		ready = cause{reasonScaledToZero, "The size is 0"}
 	}
-	notReady := cause{reasonNodesNotReady, fmt.Sprintf("%d of %d nodes are ready", s.ReadyNodes, wanted)}
+	notReady := cause{reasonNodesNotReady, notReadyMessage(s.ReadyNodes, wanted, s.Size, isServed(m, seen))}
 	moving := cause{reasonUpdating, notReady.message}
 	if !hasRun(m) {
 		moving.reason = reasonCreating
 	}
 
 	stuck := stuckCause(m, failed)
-	// Both views must agree: the caches of Deployments and pods are not of one moment.
+	// All views must agree: the caches of workloads and pods are not of one moment.
+	rolledOut := w.rolledOut(wanted, wasComplete(m) && !seen.written)
 	complete := stuck == nil && failed == nil && isServed(m, seen) &&
-		rolledOut(m, seen, wanted) && seen.deployment.Status.AvailableReplicas == wanted &&
-		s.Size == wanted && s.ReadyNodes == wanted
-	lost := stuck == nil && !complete && wasComplete(m) && rolledOut(m, seen, wanted)
+		rolledOut && w.available == wanted && s.Size == wanted && s.ReadyNodes == wanted
+	lost := stuck == nil && !complete && wasComplete(m) && rolledOut
 
 	switch {
 	case stuck != nil:
@@ -105,7 +127,7 @@ func setConditions(m *v1alpha1.Memcached, seen *observed, s *v1alpha1.MemcachedS
 
 	trouble := firstCause(stuck, unsupportedCause(m))
 	if !complete {
-		trouble = firstCause(trouble, deploymentTrouble(seen.deployment), nodeTrouble(seen.nodes))
+		trouble = firstCause(trouble, w.trouble, nodeTrouble(seen.nodes))
 	}
 	switch {
 	case trouble != nil:
@@ -114,6 +136,20 @@ func setConditions(m *v1alpha1.Memcached, seen *observed, s *v1alpha1.MemcachedS
 		set(v1alpha1.ConditionDegraded, true, notReady)
 	default:
 		set(v1alpha1.ConditionDegraded, false, cause{conditions.ReasonAsExpected, "Nothing keeps the nodes from the wanted state"})
+	}
+}
+
+// notReadyMessage tells what is missing until all nodes of the current spec are there.
+func notReadyMessage(ready, wanted, all int32, served bool) string {
+	switch {
+	case ready < wanted:
+		return fmt.Sprintf("%d of %d nodes are ready", ready, wanted)
+	case !served:
+		return fmt.Sprintf("All %d nodes are ready, and not all of them can be found through the Service yet", wanted)
+	case all > wanted:
+		return fmt.Sprintf("%d nodes are ready, and %d are to go", ready, all-wanted)
+	default:
+		return fmt.Sprintf("All %d nodes are ready, and not all of them are of the current spec yet", wanted)
 	}
 }
 
@@ -131,22 +167,6 @@ func stuckCause(m *v1alpha1.Memcached, failed error) *cause {
 func unsupportedCause(m *v1alpha1.Memcached) *cause {
 	if message := unsupportedMessage(m); message != "" {
 		return &cause{reasonUnsupported, message}
-	}
-	return nil
-}
-
-// deploymentTrouble is what the Deployment's controller could not do.
-func deploymentTrouble(d *appsv1.Deployment) *cause {
-	if d == nil || d.Status.ObservedGeneration < d.Generation {
-		return nil
-	}
-	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			if apply.IsQuotaMessage(c.Message) {
-				return &cause{apply.ReasonQuotaExceeded, c.Message}
-			}
-			return &cause{c.Reason, c.Message}
-		}
 	}
 	return nil
 }
@@ -213,21 +233,12 @@ func wasComplete(m *v1alpha1.Memcached) bool {
 	return c != nil && c.Status == metav1.ConditionFalse && c.ObservedGeneration == m.Generation && isOutcome(c.Reason)
 }
 
-// rolledOut reports whether the Deployment's controller has made all pods of the
-// Deployment's current spec, and no other is left.
-//
-// The generation of a Deployment also grows with every annotation that somebody puts
-// on it. So if the nodes were complete and nothing had to be written, what the
-// controller has not looked at yet is none of our fields, and no reason to doubt.
-func rolledOut(m *v1alpha1.Memcached, seen *observed, wanted int32) bool {
-	d := seen.deployment
-	return d != nil && (d.Status.ObservedGeneration >= d.Generation || wasComplete(m) && !seen.written) &&
-		ptr.Deref(d.Spec.Replicas, 1) == wanted && d.Status.Replicas == wanted && d.Status.UpdatedReplicas == wanted
-}
-
-// isServed reports whether clients can find the nodes.
+// isServed reports whether clients find all nodes through the Service.
 func isServed(m *v1alpha1.Memcached, seen *observed) bool {
-	return seen.service != nil && seen.service.DeletionTimestamp.IsZero() && isHeadless(seen.service) == wantsHeadless(m)
+	if !ours(m, seen.service) || !seen.service.DeletionTimestamp.IsZero() || isHeadless(seen.service) != wantsHeadless(m) {
+		return false
+	}
+	return !slices.ContainsFunc(seen.nodes, func(node corev1.Pod) bool { return !seen.listed[node.Name] })
 }
 
 // wantedNodes is the size; where that is left to others, it is what they have set.
@@ -235,27 +246,41 @@ func wantedNodes(m *v1alpha1.Memcached, seen *observed) int32 {
 	if m.Spec.Size != nil {
 		return *m.Spec.Size
 	}
-	if seen.deployment != nil {
-		return ptr.Deref(seen.deployment.Spec.Replicas, 1)
+	if w := seen.workload(m); w.generation > 0 {
+		return w.replicas
 	}
 	return 1
 }
 
-// writeStatus stores the status if it has changed, and then tells what has. It is a
-// patch without a precondition: nobody else writes the status, and a spec that has
-// changed meanwhile is told by observedGeneration.
-func (r *Reconciler) writeStatus(ctx context.Context, m *v1alpha1.Memcached, s v1alpha1.MemcachedStatus) error {
+// writeStatus stores the status if it has changed, and then tells what has. News that
+// can wait is not written yet: the time after which to come back is returned. The
+// write is a patch without a precondition: nobody else writes the status, and a spec
+// that has changed meanwhile is told by observedGeneration.
+func (r *Reconciler) writeStatus(ctx context.Context, m *v1alpha1.Memcached, s v1alpha1.MemcachedStatus) (time.Duration, error) {
 	if equality.Semantic.DeepEqual(m.Status, s) {
-		return nil
+		return 0, nil
+	}
+	key := client.ObjectKeyFromObject(m)
+	if wait := r.pace.Wait(key, time.Now()); wait > 0 && canWait(&m.Status, &s) {
+		return wait, nil
 	}
 	before := m.DeepCopy()
 	m.Status = s
 	if err := r.client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {
 		if err := client.IgnoreNotFound(err); err != nil {
-			return fmt.Errorf("writing the status: %w", err)
+			return 0, fmt.Errorf("writing the status: %w", err)
 		}
-		return nil
+		return 0, nil
 	}
+	r.pace.Wrote(key, time.Now())
 	conditions.Record(r.recorder, m, v1alpha1.ConditionDegraded, before.Status.Conditions, s.Conditions)
-	return nil
+	return 0, nil
+}
+
+// canWait reports whether the only news is that a change under way has come further.
+// A node that is gone is never kept in the list.
+func canWait(before, after *v1alpha1.MemcachedStatus) bool {
+	return meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionProgressing) &&
+		conditions.SameState(before.Conditions, after.Conditions) &&
+		!slices.ContainsFunc(before.Nodes, func(node string) bool { return !slices.Contains(after.Nodes, node) })
 }

@@ -26,6 +26,7 @@ import (
 func world(m *v1alpha1.Memcached, nodes, ready int32) *observed {
 	owner := []metav1.OwnerReference{{UID: m.UID, Controller: ptr.To(true)}}
 	seen := &observed{
+		listed: map[string]bool{},
 		deployment: &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Generation: 1, OwnerReferences: owner},
 			Spec:       appsv1.DeploymentSpec{Replicas: m.Spec.Size},
@@ -45,6 +46,24 @@ func world(m *v1alpha1.Memcached, nodes, ready int32) *observed {
 			pod.Status.Conditions[0].Status = corev1.ConditionTrue
 		}
 		seen.nodes = append(seen.nodes, pod)
+		seen.listed[pod.Name] = i < ready
+	}
+	return seen
+}
+
+func stateful(s *v1alpha1.MemcachedSpec) { s.Workload = v1alpha1.WorkloadStatefulSet }
+
+// asStatefulSet is the same world with a StatefulSet in the place of the Deployment.
+func asStatefulSet(seen *observed) *observed {
+	d := seen.deployment
+	seen.deployment = nil
+	seen.statefulSet = &appsv1.StatefulSet{
+		ObjectMeta: d.ObjectMeta,
+		Spec:       appsv1.StatefulSetSpec{Replicas: d.Spec.Replicas},
+		Status: appsv1.StatefulSetStatus{
+			ObservedGeneration: d.Status.ObservedGeneration, Replicas: d.Status.Replicas, UpdatedReplicas: d.Status.UpdatedReplicas,
+			ReadyReplicas: d.Status.ReadyReplicas, AvailableReplicas: d.Status.AvailableReplicas,
+		},
 	}
 	return seen
 }
@@ -126,6 +145,29 @@ func TestStatus(t *testing.T) {
 			want: "False/NodesNotReady False/NodesNotReady True/NodesNotReady", phase: v1alpha1.PhaseDegraded, ready: "3/3",
 		},
 		{
+			name: "a ready node is not in the Service", m: sample(),
+			seen: func(m *v1alpha1.Memcached) *observed {
+				seen := world(m, 3, 3)
+				delete(seen.listed, "sample-1")
+				return seen
+			},
+			want: "False/NodesNotReady True/Creating False/AsExpected", phase: v1alpha1.PhaseUpdating, ready: "3/3",
+		},
+		{
+			name: "StatefulSet", m: sample(stateful),
+			seen: func(m *v1alpha1.Memcached) *observed { return asStatefulSet(world(m, 3, 3)) },
+			want: "True/AllNodesReady False/AllNodesReady False/AsExpected", phase: v1alpha1.PhaseRunning, ready: "3/3",
+		},
+		{
+			name: "the Deployment is left beside the StatefulSet", m: sample(stateful),
+			seen: func(m *v1alpha1.Memcached) *observed {
+				seen := world(m, 6, 6)
+				seen.statefulSet = asStatefulSet(world(m, 3, 3)).statefulSet
+				return seen
+			},
+			want: "False/NodesNotReady True/Creating False/AsExpected", phase: v1alpha1.PhaseUpdating, ready: "6/3",
+		},
+		{
 			name: "a node is lost", m: settled(sample()),
 			seen: func(m *v1alpha1.Memcached) *observed { return world(m, 3, 2) },
 			want: "False/NodesNotReady False/NodesNotReady True/NodesNotReady", phase: v1alpha1.PhaseDegraded, ready: "2/3",
@@ -186,7 +228,7 @@ func TestStatus(t *testing.T) {
 				return m
 			}(),
 			seen: func(m *v1alpha1.Memcached) *observed { return world(m, 3, 3) },
-			want: "True/AllNodesReady False/AllNodesReady False/AsExpected", phase: v1alpha1.PhaseTerminating, ready: "3/3",
+			want: "False/Deleting True/Deleting False/Deleting", phase: v1alpha1.PhaseTerminating, ready: "3/3",
 		},
 	}
 	for _, test := range tests {

@@ -13,19 +13,16 @@ import (
 // for it is told in the condition Degraded; it is never silently ignored.
 //
 // Without some of it nodes would run in a way that the user has excluded: in plain
-// text, open to everyone, under other names. Those block the resource.
+// text, open to everyone. Those block the resource.
 var unsupported = []struct {
 	field  string
 	blocks bool
 	asked  func(*v1alpha1.MemcachedSpec) bool
 }{
-	{"workload: StatefulSet", true, func(s *v1alpha1.MemcachedSpec) bool { return s.Workload == v1alpha1.WorkloadStatefulSet }},
 	{"tls", true, func(s *v1alpha1.MemcachedSpec) bool { return s.TLS != nil }},
 	{"auth", true, func(s *v1alpha1.MemcachedSpec) bool { return s.Auth != nil }},
-	{"networkPolicy", true, func(s *v1alpha1.MemcachedSpec) bool { return s.NetworkPolicy != nil }},
 	{"discovery", false, func(s *v1alpha1.MemcachedSpec) bool { return s.Discovery != nil }},
 	{"monitoring", false, func(s *v1alpha1.MemcachedSpec) bool { return s.Monitoring != nil }},
-	{"disruption", false, func(s *v1alpha1.MemcachedSpec) bool { return s.Disruption != nil }},
 	{"warmup", false, func(s *v1alpha1.MemcachedSpec) bool { return s.Warmup != nil }},
 	{"flush", false, func(s *v1alpha1.MemcachedSpec) bool { return s.Flush != nil }},
 }

@@ -1,0 +1,32 @@
+// Copyright The web-operators Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/example/web-operators/api/cache/v1alpha1"
+)
+
+// statefulSet runs the nodes under names that stay: <name>-0.<name>.<namespace>.svc.
+func statefulSet(m *v1alpha1.Memcached, image string) *appsv1ac.StatefulSetApplyConfiguration {
+	spec := appsv1ac.StatefulSetSpec().
+		WithServiceName(m.Name).
+		WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(m))).
+		// Nodes do not know each other, so none has to wait for another to start. They
+		// are still replaced one by one, and removed from the highest number down.
+		WithPodManagementPolicy(appsv1.ParallelPodManagement).
+		WithUpdateStrategy(appsv1ac.StatefulSetUpdateStrategy().WithType(appsv1.RollingUpdateStatefulSetStrategyType)).
+		WithTemplate(podTemplate(m, image))
+	if m.Spec.MinReadySeconds > 0 {
+		spec.WithMinReadySeconds(m.Spec.MinReadySeconds)
+	}
+	// Without a size the field is not ours, and whatever is there stays.
+	spec.Replicas = m.Spec.Size
+	return appsv1ac.StatefulSet(m.Name, m.Namespace).
+		WithLabels(childLabels(m)).
+		WithSpec(spec)
+}
