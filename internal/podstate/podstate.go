@@ -37,13 +37,29 @@ func Trouble(pod *corev1.Pod) (reason, message string) {
 	for i := range pod.Status.ContainerStatuses {
 		c := &pod.Status.ContainerStatuses[i]
 		waiting := c.State.Waiting
+		switch {
 		// These two are on the way to a running container; every other is an obstacle.
-		if waiting == nil || waiting.Reason == "" || waiting.Reason == "ContainerCreating" || waiting.Reason == "PodInitializing" {
-			continue
+		case waiting != nil && waiting.Reason != "" && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing":
+			return steady(c, waiting, pod.Name)
+		case !c.Ready && hasFailed(c):
+			// Between two crashes the container runs for a moment, and is not better.
+			return steady(c, &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}, pod.Name)
 		}
-		return steady(c, waiting, pod.Name)
 	}
 	return "", ""
+}
+
+// lastEnd is how the container ended the last time, or nil.
+func lastEnd(c *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if c.State.Terminated != nil {
+		return c.State.Terminated
+	}
+	return c.LastTerminationState.Terminated
+}
+
+func hasFailed(c *corev1.ContainerStatus) bool {
+	end := lastEnd(c)
+	return end != nil && end.ExitCode != 0
 }
 
 // steady tells the cause of a wait and not its phases. The kubelet goes back and forth
@@ -59,7 +75,7 @@ func steady(c *corev1.ContainerStatus, waiting *corev1.ContainerStateWaiting, po
 		}
 	case "CrashLoopBackOff":
 		message = fmt.Sprintf("container %s keeps ending", c.Name)
-		if last := c.LastTerminationState.Terminated; last != nil {
+		if last := lastEnd(c); last != nil {
 			message += fmt.Sprintf(", last with exit code %d (%s)", last.ExitCode, last.Reason)
 		}
 	}

@@ -26,6 +26,13 @@ func condition(conditionType corev1.PodConditionType, status corev1.ConditionSta
 func TestTrouble(t *testing.T) {
 	crashing := waiting("CrashLoopBackOff", "back-off")
 	crashing.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 64, Reason: "Error"}
+	again := corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		Name:                 "c",
+		State:                corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		LastTerminationState: crashing.ContainerStatuses[0].LastTerminationState,
+	}}}
+	recovered := *again.DeepCopy()
+	recovered.ContainerStatuses[0].Ready = true
 	tests := []struct {
 		name            string
 		status          corev1.PodStatus
@@ -37,6 +44,8 @@ func TestTrouble(t *testing.T) {
 		{"image", waiting("ErrImagePull", "no such image"), "ImagePullBackOff", "Pod p: no such image"},
 		{"image, later", waiting("ImagePullBackOff", `Back-off pulling image "i": ErrImagePull: no such image`), "ImagePullBackOff", "Pod p: no such image"},
 		{"crash", crashing, "CrashLoopBackOff", "Pod p: container c keeps ending, last with exit code 64 (Error)"},
+		{"crash, tried again", again, "CrashLoopBackOff", "Pod p: container c keeps ending, last with exit code 64 (Error)"},
+		{"crash, recovered", recovered, "", ""},
 		{"configuration", waiting("CreateContainerConfigError", "no secret"), "CreateContainerConfigError", "Pod p: no secret"},
 		{"unschedulable", condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable"), "Unschedulable", "Pod p: m"},
 		{"gated", condition(corev1.PodScheduled, corev1.ConditionFalse, "SchedulingGated"), "", ""},
