@@ -62,19 +62,18 @@ type MemcachedSpec struct {
 	// Deployment.
 	// Deployment: interchangeable pods; every change of their settings replaces,
 	// and so empties, them.
-	// StatefulSet: stable names (`<name>-0.<name>.<namespace>.svc`), and memory,
-	// certificates and passwords change without a restart. Changing the workload
-	// replaces all nodes, which empties them.
+	// StatefulSet: nodes under names that stay
+	// (`<name>-0.<name>.<namespace>.svc`), replaced one after the other.
+	// Changing the workload replaces all nodes, which empties them; the old ones
+	// go when the new ones are ready.
 	// +optional
 	// +kubebuilder:default=Deployment
 	Workload MemcachedWorkload `json:"workload,omitempty"`
 
 	// memory is how much memory each node has for items (memcached's -m), at least
 	// 8Mi, rounded down to whole mebibytes. It defaults to 64Mi. The container's
-	// requests and limits are derived from it and are larger. With workload
-	// StatefulSet a change is applied to the running nodes and keeps their items,
-	// as far as they fit; with workload Deployment it replaces the nodes, which
-	// empties them.
+	// requests and limits are derived from it and are larger. A change restarts
+	// the nodes one after the other, which empties them.
 	// +optional
 	// +kubebuilder:default="64Mi"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('8Mi')) >= 0",message="memory must be at least 8Mi, the least that memcached runs with; quantities need their unit, such as 64Mi"
@@ -138,9 +137,8 @@ type MemcachedSpec struct {
 
 	// resources override the requests and limits of the memcached container, each
 	// by its name (`limits.memory`); what is not given stays derived from memory,
-	// maxConnections and threads. limits.memory must be larger than memory. With
-	// workload StatefulSet a change is applied to the running nodes where
-	// Kubernetes can (1.33 and newer).
+	// maxConnections and threads. limits.memory must be larger than memory. A
+	// change restarts the nodes, which empties them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="resources.claims is not supported: remove it"
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`

@@ -36,16 +36,15 @@ type MemcachedSpecApplyConfiguration struct {
 	// Deployment.
 	// Deployment: interchangeable pods; every change of their settings replaces,
 	// and so empties, them.
-	// StatefulSet: stable names (`<name>-0.<name>.<namespace>.svc`), and memory,
-	// certificates and passwords change without a restart. Changing the workload
-	// replaces all nodes, which empties them.
+	// StatefulSet: nodes under names that stay
+	// (`<name>-0.<name>.<namespace>.svc`), replaced one after the other.
+	// Changing the workload replaces all nodes, which empties them; the old ones
+	// go when the new ones are ready.
 	Workload *cachev1alpha1.MemcachedWorkload `json:"workload,omitempty"`
 	// memory is how much memory each node has for items (memcached's -m), at least
 	// 8Mi, rounded down to whole mebibytes. It defaults to 64Mi. The container's
-	// requests and limits are derived from it and are larger. With workload
-	// StatefulSet a change is applied to the running nodes and keeps their items,
-	// as far as they fit; with workload Deployment it replaces the nodes, which
-	// empties them.
+	// requests and limits are derived from it and are larger. A change restarts
+	// the nodes one after the other, which empties them.
 	Memory *resource.Quantity `json:"memory,omitempty"`
 	// maxConnections is how many clients may be connected to a node at a time
 	// (memcached's -c); more have to wait. It defaults to 1024. It counts in the
@@ -72,9 +71,8 @@ type MemcachedSpecApplyConfiguration struct {
 	ExtraArgs []string `json:"extraArgs,omitempty"`
 	// resources override the requests and limits of the memcached container, each
 	// by its name (`limits.memory`); what is not given stays derived from memory,
-	// maxConnections and threads. limits.memory must be larger than memory. With
-	// workload StatefulSet a change is applied to the running nodes where
-	// Kubernetes can (1.33 and newer).
+	// maxConnections and threads. limits.memory must be larger than memory. A
+	// change restarts the nodes, which empties them.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 	// tls makes the nodes speak TLS, and nothing else, with a certificate from a
 	// Secret. Setting or removing it restarts the nodes, which empties them; a
