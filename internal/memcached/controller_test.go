@@ -465,7 +465,6 @@ func TestWritesAreNotRepeated(t *testing.T) {
 	}{
 		{"all namespaces", func(*fixture) []string { return nil }},
 		{"one namespace", func(f *fixture) []string { return []string{"--watch-namespaces=" + f.namespace} }},
-		{"two namespaces", func(f *fixture) []string { return []string{"--watch-namespaces=" + f.namespace + ",default"} }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := &fixture{T: t, Client: env.Client, ctx: t.Context()}

@@ -77,7 +77,9 @@ func managerOptions(o Options, s *settings) ctrl.Options {
 		Client: client.Options{Cache: &client.CacheOptions{
 			// A reconcile that starts before the cache has seen the writes of the one
 			// before it would decide on the past and write everything again.
-			EnableReadYourWritesConsistency: ptr.To(true),
+			// controller-runtime does not promise this for several namespaces; there, what
+			// is written again changes nothing, and costs a request.
+			EnableReadYourWritesConsistency: ptr.To(len(s.watchNamespaces) <= 1),
 		}},
 		Controller: config.Controller{
 			MaxConcurrentReconciles: s.maxConcurrentReconciles,
