@@ -61,6 +61,13 @@ run kubectl patch memcached memcached-sample -p '{"spec":{"size": 5}}' --type=me
 run kubectl wait --for=jsonpath='{.status.readyNodes}'=5 --timeout=2m memcached/memcached-sample
 run kubectl get memcached memcached-sample -o jsonpath='{.status.nodes}{"\n"}'
 
+say "What the resource says of itself: conditions, and events with the same reasons"
+run kubectl get memcached memcached-sample -o jsonpath='{range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\n"}{end}'
+run kubectl get events --field-selector=involvedObject.kind=Memcached
+
+say "The Service leads to every node"
+run kubectl get endpointslices -l kubernetes.io/service-name=memcached-sample
+
 say "An application behind a maintenance page"
 run hack/images.sh
 sample=config/samples/maintpage_v1alpha1_maintpage.yaml

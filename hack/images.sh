@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # images.sh gives the cluster the two pages that the MaintPage walkthrough
-# switches between, and a client to watch them with. Into the sandbox's
+# switches between, a client to watch them with, and a client of memcached. Into the sandbox's
 # registry they go under the names that the walkthrough writes; into a registry
 # of yours (IMG_REGISTRY) or a kind cluster under names below that.
 set -euo pipefail
@@ -19,3 +19,4 @@ registry=${IMG_REGISTRY:-quay.io/daein}
 give "$registry/prodpage:latest" prodpage page
 give "$registry/maintpage:latest" maintpage page
 give "$registry/get:latest" get get
+give "$registry/cacheclient:latest" cacheclient cacheclient

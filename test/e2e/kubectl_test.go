@@ -5,9 +5,11 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,10 +35,15 @@ const (
 func newNamespace(t *testing.T, podSecurity string) namespace {
 	t.Helper()
 	name := strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
+	createNamespace(t, name, podSecurity)
+	return namespace{name}
+}
+
+func createNamespace(t *testing.T, name, podSecurity string) {
+	t.Helper()
 	kubectl(t, "create", "namespace", name)
 	t.Cleanup(func() { kubectl(t, "delete", "namespace", name, "--wait=false") })
 	kubectl(t, "label", "namespace", name, "pod-security.kubernetes.io/enforce="+podSecurity)
-	return namespace{name}
 }
 
 // kubectl runs kubectl in the namespace and fails the test if it fails.
@@ -63,14 +70,37 @@ func (n namespace) tryApply(manifest string) (string, error) {
 	return string(out), err
 }
 
-// waitFor waits for a condition as `kubectl wait --for` writes it.
-func (n namespace) waitFor(t *testing.T, object, condition string) {
+// waitFor waits for a condition as `kubectl wait --for` writes it, of one object or of
+// several ("memcached --all").
+func (n namespace) waitFor(t *testing.T, objects, condition string) {
 	t.Helper()
-	if out, err := command("bin/kubectl", "--namespace", n.name, "wait", "--for="+condition, "--timeout="+patience.String(), object); err != nil {
+	args := append([]string{"--namespace", n.name, "wait", "--for=" + condition, "--timeout=" + patience.String()}, strings.Fields(objects)...)
+	if out, err := command("bin/kubectl", args...); err != nil {
 		state, _ := command("bin/kubectl", "--namespace", n.name, "get", "memcached,maintpage,deployment,service,pod", "-o", "wide")
-		status, _ := command("bin/kubectl", "--namespace", n.name, "get", object, "-o", "jsonpath={.status}")
+		status, _ := command("bin/kubectl", "--namespace", n.name, "get", strings.Fields(objects)[0], "-o", "jsonpath={.status}")
 		t.Fatalf("%v\n%s\n%s\n%s", err, out, status, state)
 	}
+}
+
+// assertNone checks that there is nothing of some kinds.
+func assertNone(t *testing.T, n namespace, kinds string) {
+	t.Helper()
+	if left := n.kubectl(t, "get", kinds, "--ignore-not-found", "-o", "name"); left != "" {
+		t.Errorf("there should be nothing in %s, and there is:\n%s", n.name, left)
+	}
+}
+
+// assertNothingLeft waits until everything is gone that the operators and the
+// controllers behind them make.
+func assertNothingLeft(t *testing.T, n namespace) {
+	t.Helper()
+	const kinds = "deployment,statefulset,replicaset,service,endpointslice,poddisruptionbudget,networkpolicy,pod"
+	eventually(t, func() error {
+		if left := n.kubectl(t, "get", kinds, "--ignore-not-found", "-o", "name"); left != "" {
+			return fmt.Errorf("left in %s:\n%s", n.name, left)
+		}
+		return nil
+	})
 }
 
 func kubectl(t *testing.T, args ...string) string {
@@ -98,6 +128,15 @@ func eventually(t *testing.T, check func() error) {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// endpoints are the ready addresses that a Service leads to, sorted.
+func endpoints(t *testing.T, n namespace, service string) []string {
+	t.Helper()
+	addresses := strings.Fields(n.kubectl(t, "get", "endpointslices", "-l", "kubernetes.io/service-name="+service,
+		"-o", "jsonpath={.items[*].endpoints[?(@.conditions.ready==true)].addresses[*]}"))
+	slices.Sort(addresses)
+	return addresses
 }
 
 // sample reads a file of config/samples.

@@ -7,6 +7,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,13 @@ import (
 
 // root is the repository; kubectl and make are called as from there.
 var root string
+
+// parallel is how many tests run at a time. They wait for the cluster rather than use
+// the processor, which is what Go's own number is about.
+const parallel = "6"
+
+// memcachedImage is the image that the operator is deployed to run.
+var memcachedImage string
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
@@ -37,6 +45,11 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", parallel); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code := m.Run()
 	if code != 0 {
 		tellLogs()
@@ -46,15 +59,16 @@ func run(m *testing.M) int {
 
 // deploy puts the images into the cluster and the operators on it.
 func deploy() error {
-	memcached, err := command("bin/sandbox", "image", "memcached")
+	image, err := command("bin/sandbox", "image", "memcached")
 	if err != nil {
 		return err
 	}
+	memcachedImage = strings.TrimSpace(image)
 	for _, args := range [][]string{
 		{"make", "docker-build"},
 		{"make", "docker-push"},
 		{"hack/images.sh"},
-		{"make", "deploy", "MEMCACHED_IMAGE=" + strings.TrimSpace(memcached)},
+		{"make", "deploy", "MEMCACHED_IMAGE=" + memcachedImage},
 	} {
 		if _, err := command(args[0], args[1:]...); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 // The resource of the walkthrough as it stands: an application that is served,
 // a page that takes its place, and back.
 func TestMaintPageWalkthrough(t *testing.T) {
+	t.Parallel()
 	ns := newNamespace(t, baseline)
 	ns.apply(t, sample(t, "maintpage_v1alpha1_maintpage.yaml"))
 	ns.waitFor(t, "maintpage/example", "condition=AppAvailable")

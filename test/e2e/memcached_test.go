@@ -14,6 +14,7 @@ import (
 // The sample as it stands, then another size, then deletion: what the
 // walkthroughs show first.
 func TestMemcachedWalkthrough(t *testing.T) {
+	t.Parallel()
 	ns := newNamespace(t, restricted)
 	ns.apply(t, sample(t, "cache_v1alpha1_memcached.yaml"))
 	ns.waitFor(t, "memcached/memcached-sample", "condition=Available")
@@ -33,19 +34,14 @@ func TestMemcachedWalkthrough(t *testing.T) {
 	ns.kubectl(t, "scale", "memcached/memcached-sample", "--replicas=2")
 	ns.waitFor(t, "memcached/memcached-sample", "jsonpath={.status.ready}=2/2")
 	eventually(t, func() error {
-		if got := len(nodes(t, ns)); got != 2 {
+		if got := len(nodes(t, ns, "memcached-sample")); got != 2 {
 			return fmt.Errorf("%d nodes are listed", got)
 		}
 		return nil
 	})
 
 	ns.kubectl(t, "delete", "memcached", "memcached-sample")
-	eventually(t, func() error {
-		if left := ns.kubectl(t, "get", "deployment,service,pod", "-o", "name"); left != "" && !strings.HasPrefix(left, "No resources") {
-			return fmt.Errorf("left after deletion:\n%s", left)
-		}
-		return nil
-	})
+	assertNothingLeft(t, ns)
 }
 
 // assertNodes checks that status.nodes are the names of the pods.
@@ -53,15 +49,15 @@ func assertNodes(t *testing.T, ns namespace, size int) {
 	t.Helper()
 	pods := strings.Fields(ns.kubectl(t, "get", "pods", "-l", "app=memcached,memcached_cr=memcached-sample", "-o", "jsonpath={.items[*].metadata.name}"))
 	slices.Sort(pods)
-	if got := nodes(t, ns); len(got) != size || !slices.Equal(got, pods) {
+	if got := nodes(t, ns, "memcached-sample"); len(got) != size || !slices.Equal(got, pods) {
 		t.Errorf("status.nodes is %q, the pods are %q", got, pods)
 	}
 }
 
-func nodes(t *testing.T, ns namespace) []string {
+func nodes(t *testing.T, ns namespace, resource string) []string {
 	t.Helper()
 	var names []string
-	if err := json.Unmarshal([]byte(ns.kubectl(t, "get", "memcached", "memcached-sample", "-o", "jsonpath={.status.nodes}")), &names); err != nil {
+	if err := json.Unmarshal([]byte(ns.kubectl(t, "get", "memcached", resource, "-o", "jsonpath={.status.nodes}")), &names); err != nil {
 		t.Fatal(err)
 	}
 	return names

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -45,56 +46,129 @@ func TestOperatorLeadsAndLogsStructured(t *testing.T) {
 
 func TestMetricsAreForTheAuthorizedOnly(t *testing.T) {
 	ns := newNamespace(t, restricted)
-	ns.kubectl(t, "create", "serviceaccount", "scraper")
 	ns.kubectl(t, "create", "serviceaccount", "nobody")
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
-		InsecureSkipVerify: true, // what is tested is who may read, not the self-signed certificate
-	}}}
 	for _, o := range operators {
-		binding := o.name + "-e2e-scraper"
-		kubectl(t, "create", "clusterrolebinding", binding, "--clusterrole="+o.name+"-operator-metrics-reader", "--serviceaccount="+ns.name+":scraper")
-		t.Cleanup(func() { kubectl(t, "delete", "clusterrolebinding", binding) })
-		url := fmt.Sprintf("https://127.0.0.1:%s/metrics", portForward(t, o.namespace, "deployment/"+o.deployment, "8443"))
+		scraper := newScraper(t, ns, o.name)
+		url := metricsURL(t, o.namespace, "deployment/"+o.deployment)
 		for _, c := range []struct {
-			account string
-			status  int
+			name, token string
+			status      int
 		}{
-			{"", http.StatusUnauthorized},
-			{"nobody", http.StatusForbidden},
-			{"scraper", http.StatusOK},
+			{"a stranger", "", http.StatusUnauthorized},
+			{"an account without the right", strings.TrimSpace(ns.kubectl(t, "create", "token", "nobody")), http.StatusForbidden},
+			{"an account with the right", scraper, http.StatusOK},
 		} {
-			token := ""
-			if c.account != "" {
-				token = strings.TrimSpace(ns.kubectl(t, "create", "token", c.account))
-			}
 			// A new binding is seen by the API server's authorizer a moment later.
 			eventually(t, func() error {
-				req, err := http.NewRequest(http.MethodGet, url, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if token != "" {
-					req.Header.Set("Authorization", "Bearer "+token)
-				}
-				resp, err := client.Do(req)
+				status, body, err := readMetrics(url, c.token)
 				if err != nil {
 					return err
 				}
-				defer resp.Body.Close()
-				body, err := io.ReadAll(resp.Body)
-				if err != nil {
-					return err
+				if status != c.status {
+					return fmt.Errorf("%s: %s gets %d, want %d", o.name, c.name, status, c.status)
 				}
-				if resp.StatusCode != c.status {
-					return fmt.Errorf("%s: %q gets %s, want %d", o.name, c.account, resp.Status, c.status)
-				}
-				if c.status == http.StatusOK && !strings.Contains(string(body), "controller_runtime_reconcile_total") {
+				if c.status == http.StatusOK && !strings.Contains(body, "controller_runtime_reconcile_total") {
 					return fmt.Errorf("%s: no reconciles in the metrics", o.name)
 				}
 				return nil
 			})
 		}
 	}
+}
+
+// newScraper makes an account that may read an operator's metrics, and returns its token.
+func newScraper(t *testing.T, ns namespace, operator string) string {
+	t.Helper()
+	account := operator + "-scraper"
+	binding := ns.name + "-" + account
+	ns.kubectl(t, "create", "serviceaccount", account)
+	kubectl(t, "create", "clusterrolebinding", binding, "--clusterrole="+operator+"-operator-metrics-reader", "--serviceaccount="+ns.name+":"+account)
+	t.Cleanup(func() { kubectl(t, "delete", "clusterrolebinding", binding) })
+	return strings.TrimSpace(ns.kubectl(t, "create", "token", account))
+}
+
+// metricsURL makes the metrics of an operator's pod reachable.
+func metricsURL(t *testing.T, namespace, object string) string {
+	t.Helper()
+	return fmt.Sprintf("https://127.0.0.1:%s/metrics", portForward(t, namespace, object, "8443"))
+}
+
+var metricsClient = http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+	InsecureSkipVerify: true, // what is tested is who may read and what, not the self-signed certificate
+}}}
+
+func readMetrics(url, token string) (status int, body string, err error) {
+	req, err := http.NewRequest(http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := metricsClient.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(data), err
+}
+
+// metric adds up all series of a metric whose labels contain a text.
+func metric(body, name, labels string) int {
+	sum := 0.0
+	for line := range strings.Lines(body) {
+		series, value, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if ok && (series == name || strings.HasPrefix(series, name+"{")) && strings.Contains(series, labels) {
+			number, err := strconv.ParseFloat(value, 64)
+			if err == nil {
+				sum += number
+			}
+		}
+	}
+	return int(sum)
+}
+
+// restartOperator replaces the pod of the Memcached operator, and returns when the new
+// one leads and has reconciled every resource. The namespace is for an account that may
+// read its metrics.
+func restartOperator(t *testing.T, ns namespace) {
+	t.Helper()
+	o := operators[0]
+	before := leader(t, o.namespace)
+	kubectl(t, "rollout", "restart", "-n", o.namespace, "deployment/"+o.deployment)
+	kubectl(t, "rollout", "status", "-n", o.namespace, "deployment/"+o.deployment, "--timeout="+patience.String())
+	eventually(t, func() error {
+		if now := leader(t, o.namespace); now == before || now == "" {
+			return fmt.Errorf("the lease is held by %q, as before the restart", now)
+		}
+		return nil
+	})
+	resources := strings.Count(kubectl(t, "get", "memcached", "--all-namespaces", "-o", "name"), "\n")
+	token := newScraper(t, ns, o.name)
+	url := metricsURL(t, o.namespace, "pod/"+leader(t, o.namespace))
+	eventually(t, func() error {
+		status, body, err := readMetrics(url, token)
+		if err != nil || status != http.StatusOK {
+			return fmt.Errorf("reading the metrics: %d, %w", status, err)
+		}
+		const controller = `controller="memcached"`
+		done := metric(body, "controller_runtime_reconcile_total", controller)
+		active := metric(body, "controller_runtime_active_workers", controller)
+		queued := metric(body, "workqueue_depth", controller)
+		if done < resources || active > 0 || queued > 0 {
+			return fmt.Errorf("%d reconciles of %d resources, %d under way, %d queued", done, resources, active, queued)
+		}
+		return nil
+	})
+}
+
+// leader is the pod that holds the lease of an operator.
+func leader(t *testing.T, namespace string) string {
+	t.Helper()
+	holder := kubectl(t, "get", "lease", "-n", namespace, "-o", "jsonpath={.items[*].spec.holderIdentity}")
+	pod, _, _ := strings.Cut(holder, "_")
+	return pod
 }
 
 // portForward opens a port of this machine to one of a pod and returns its number.
@@ -139,12 +213,7 @@ func TestUndeploy(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	eventually(t, func() error {
-		if left := ns.kubectl(t, "get", "deployment,service,pod", "-o", "name"); left != "" && !strings.HasPrefix(left, "No resources") {
-			return fmt.Errorf("left in the namespace:\n%s", left)
-		}
-		return nil
-	})
+	assertNothingLeft(t, ns)
 	all := kubectl(t, "get", "crd,namespace,clusterrole,clusterrolebinding", "-o", "name")
 	for _, o := range operators {
 		for line := range strings.Lines(all) {
