@@ -52,6 +52,8 @@ func (s *settings) bind(flags *flag.FlagSet) {
 	flags.BoolVar(&s.printVersion, "version", false,
 		"Print the version and exit.")
 	s.log.TimeEncoder = zapcore.RFC3339TimeEncoder // people read logs, too
+	// The stack of a failed reconcile is that of controller-runtime, always the same.
+	s.log.StacktraceLevel = zapcore.PanicLevel
 	s.log.BindFlags(flags)
 	config.RegisterFlags(flags)
 }

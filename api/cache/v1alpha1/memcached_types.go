@@ -80,8 +80,9 @@ type MemcachedSpec struct {
 	Memory resource.Quantity `json:"memory,omitzero"`
 
 	// maxConnections is how many clients may be connected to a node at a time
-	// (memcached's -c); more have to wait. It defaults to 1024. It counts in the
-	// container's derived memory. A change restarts the nodes, which empties them.
+	// (memcached's -c, which keeps about 25 of them for itself); more are refused.
+	// It defaults to 1024. It counts in the container's derived memory. A change
+	// restarts the nodes, which empties them.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1

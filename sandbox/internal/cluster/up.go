@@ -210,8 +210,9 @@ func (r *Running) becomeReady(ctx context.Context, nodes int, programs build.Pro
 		{"the API server is ready", func() error { return WaitForAPI(ctx, r.layout, "127.0.0.1", spec.APIPort) }},
 		// A ready API server makes the namespace kube-system a moment later.
 		{"", retry(ctx, kubectl(bootstrap, "apply", "-f", "-"))},
-		{"", kubectl("", append([]string{"wait", "--for=create", "--timeout=2m"}, nodeNames...)...)},
-		{fmt.Sprintf("%d of %d nodes are Ready", nodes, nodes), kubectl("", append([]string{"wait", "--for=condition=Ready", "--timeout=2m"}, nodeNames...)...)},
+		// `kubectl wait` may see a node come and then fail to read it.
+		{"", retry(ctx, kubectl("", append([]string{"wait", "--for=create", "--timeout=2m"}, nodeNames...)...))},
+		{fmt.Sprintf("%d of %d nodes are Ready", nodes, nodes), retry(ctx, kubectl("", append([]string{"wait", "--for=condition=Ready", "--timeout=2m"}, nodeNames...)...))},
 		{"DNS answers", kubectl("", "rollout", "status", "--namespace=kube-system", "--timeout=2m", "deployment/coredns")},
 	} {
 		if err := step.do(); err != nil {

@@ -47,8 +47,9 @@ type MemcachedSpecApplyConfiguration struct {
 	// the nodes one after the other, which empties them.
 	Memory *resource.Quantity `json:"memory,omitempty"`
 	// maxConnections is how many clients may be connected to a node at a time
-	// (memcached's -c); more have to wait. It defaults to 1024. It counts in the
-	// container's derived memory. A change restarts the nodes, which empties them.
+	// (memcached's -c, which keeps about 25 of them for itself); more are refused.
+	// It defaults to 1024. It counts in the container's derived memory. A change
+	// restarts the nodes, which empties them.
 	MaxConnections *int32 `json:"maxConnections,omitempty"`
 	// threads is the number of memcached's worker threads (-t), at most 64. It
 	// defaults to 4; more than one per core brings nothing. It counts in the
