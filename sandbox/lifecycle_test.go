@@ -213,6 +213,10 @@ func wait(t *testing.T, limit time.Duration, check func() error) {
 func down(t *testing.T, dir string) {
 	t.Helper()
 	t.Cleanup(func() {
+		if t.Failed() {
+			said, err := os.ReadFile(filepath.Join(dir, "logs", "supervisor.log"))
+			t.Logf("the supervisor of %s said (%v):\n%s", dir, err, said)
+		}
 		if out, err := sandbox(t, dir, "down").CombinedOutput(); err != nil {
 			t.Errorf("cleaning up: %v\n%s", err, out)
 		}
@@ -322,6 +326,13 @@ func TestClustersSideBySideAndNodeLoss(t *testing.T) {
 	if out, err := sandbox(t, one, "node", "up", "2").CombinedOutput(); err == nil {
 		t.Errorf("bringing up a node that is up: %s", out)
 	}
+
+	// A power cut that is over at once.
+	for range 3 {
+		must(t, sandbox(t, one, "node", "down", "2"))
+		must(t, sandbox(t, one, "node", "up", "2"))
+	}
+	kubectl(t, one, "wait", "--for=condition=Ready", "--timeout=60s", "node/node2")
 
 	must(t, sandbox(t, one, "down"))
 	if got := kubectl(t, two, "get", "--raw", "/readyz"); got != "ok" {

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/example/web-operators/api/cache/v1alpha1"
 	"github.com/example/web-operators/internal/memcached"
@@ -203,6 +204,9 @@ func TestLifeOfAResource(t *testing.T) {
 		m.Status.Phase != v1alpha1.PhaseRunning || m.Status.Ready != "3/3" || m.Status.Endpoint == "" {
 		t.Errorf("%+v", m.Status)
 	}
+	if wanted, ready := f.gauge("wanted"), f.gauge("ready"); wanted != 3 || ready != 3 {
+		t.Errorf("metrics tell %v of %v nodes ready", ready, wanted)
+	}
 	if reads := f.operator.Reads(); len(reads) != 0 {
 		t.Errorf("read past the cache: %q", reads)
 	}
@@ -213,6 +217,28 @@ func TestLifeOfAResource(t *testing.T) {
 		t.Errorf("%d replicas", *d.Spec.Replicas)
 	}
 	f.expectEvents("sample", "Creating", "AllNodesReady", "Updating")
+}
+
+// gauge reads a metric of the resource "sample", and is -1 where there is none.
+func (f *fixture) gauge(what string) float64 {
+	f.Helper()
+	families, err := metrics.Registry.Gather()
+	f.must(err)
+	for _, family := range families {
+		if family.GetName() != "memcached_operator_nodes_"+what {
+			continue
+		}
+		for _, metric := range family.Metric {
+			labels := map[string]string{}
+			for _, pair := range metric.Label {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+			if labels["namespace"] == f.namespace && labels["name"] == "sample" {
+				return metric.Gauge.GetValue()
+			}
+		}
+	}
+	return -1
 }
 
 func (f *fixture) expectEvents(name string, reasons ...string) {
@@ -357,6 +383,9 @@ func TestDeletionTakesNodesOutOfTheServiceFirst(t *testing.T) {
 	}
 	if s := read(f, "sample", &corev1.Service{}); s.DeletionTimestamp.IsZero() {
 		t.Error("the Service was not deleted")
+	}
+	if got := f.gauge("ready"); got != -1 {
+		t.Errorf("metrics still tell of %v nodes", got)
 	}
 }
 

@@ -9,6 +9,17 @@ import (
 	"testing"
 )
 
+// A namespace goes with all that is in it: the finalizer is in nobody's way.
+func TestMemcachedNamespaceDeletion(t *testing.T) {
+	t.Parallel()
+	const name = "memcached-namespace-deletion"
+	kubectl(t, "create", "namespace", name)
+	ns := namespace{name}
+	ns.apply(t, sample(t, "cache_v1alpha1_memcached.yaml"))
+	ns.waitFor(t, "memcached/memcached-sample", "condition=Available")
+	kubectl(t, "delete", "namespace", name, "--timeout="+patience.String())
+}
+
 // From a Deployment to a StatefulSet with all that is optional, and back: no moment
 // without a listed node, and nothing left of the other kind.
 func TestMemcachedWorkload(t *testing.T) {

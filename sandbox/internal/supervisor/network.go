@@ -4,10 +4,12 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/example/web-operators/sandbox/internal/cluster"
 )
@@ -37,6 +39,12 @@ func plugIn(n, pid int) error {
 		LinkAttrs:     netlink.LinkAttrs{Name: cluster.NodeName(n), MasterIndex: bridge.Attrs().Index},
 		PeerName:      "eth0",
 		PeerNamespace: netlink.NsPid(pid),
+	}
+	// The kernel takes its time to remove the cable of a node that crashed.
+	if old, err := netlink.LinkByName(veth.Name); err == nil {
+		if err := netlink.LinkDel(old); err != nil && !errors.Is(err, unix.ENODEV) {
+			return fmt.Errorf("disconnecting the old %s: %w", veth.Name, err)
+		}
 	}
 	if err := netlink.LinkAdd(veth); err != nil {
 		return fmt.Errorf("connecting %s: %w", veth.Name, err)

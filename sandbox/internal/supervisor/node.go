@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"text/template"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -68,7 +70,12 @@ func (s *supervisor) nodeUp(n int) error {
 	started := &node{child: child, down: make(chan struct{})}
 	s.nodes[n] = started
 	go s.watchNode(n, started)
-	return plugIn(n, child.Pid)
+	if err := plugIn(n, child.Pid); err != nil {
+		// Without a network it would end by itself, and take the cluster with it.
+		started.asked = true
+		return errors.Join(err, child.Kill())
+	}
+	return nil
 }
 
 func (s *supervisor) watchNode(n int, started *node) {
@@ -171,6 +178,11 @@ func RunNode(layout cluster.Layout, n int, proceed io.Reader) error {
 	if err := waitForAPI(layout); err != nil {
 		return err
 	}
+	// A kubelet that finds no container runtime ends at once. On a node that comes
+	// back the API server is there already, and containerd is not yet.
+	if err := waitForSocket("/run/containerd/containerd.sock"); err != nil {
+		return err
+	}
 	if err := start("kubelet",
 		"--config="+data+"/kubelet.yaml",
 		"--kubeconfig="+p.Kubeconfig(config.Name),
@@ -183,6 +195,19 @@ func RunNode(layout cluster.Layout, n int, proceed io.Reader) error {
 		return err
 	}
 	return <-ended
+}
+
+// waitForSocket returns when something listens on a socket.
+func waitForSocket(path string) error {
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("unix", path)
+		if err == nil {
+			return conn.Close()
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("waiting for %s: %w", path, err)
+		}
+	}
 }
 
 // write writes the configuration of the node's components.
