@@ -51,7 +51,7 @@ func TestBuilders(t *testing.T) {
 }
 
 func TestUnsupported(t *testing.T) {
-	if got := unsupportedMessage(sample()); got != "" {
+	if got := notYet.Message(&sample().Spec); got != "" {
 		t.Error(got)
 	}
 	m := sample(func(s *v1alpha1.MaintPageSpec) {
@@ -59,14 +59,14 @@ func TestUnsupported(t *testing.T) {
 		s.OnPublish = v1alpha1.OnPublishScaleToZero
 	})
 	want := "This version of the operator does not support spec.maintpageconfig without maintpageimage (the built-in page), spec.onPublish: ScaleToZero"
-	if got := unsupportedMessage(m); blocked(m) || got != want {
+	if got := notYet.Message(&m.Spec); notYet.Block(&m.Spec) || got != want {
 		t.Error(got)
 	}
 	if p := decide(m, &observed{}); p.pod != nil || p.deployment == nil {
 		t.Error("the application must run without its page")
 	}
 	m.Spec.Adopt = true
-	if !blocked(m) || decide(m, &observed{}) != (plan{}) {
+	if !notYet.Block(&m.Spec) || decide(m, &observed{}) != (plan{}) {
 		t.Error("objects to be adopted must not be written")
 	}
 }

@@ -6,7 +6,6 @@ package maintpage_test
 import (
 	"context"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,20 +127,7 @@ func (f *fixture) setApp(ready int32) {
 
 func (f *fixture) expectWrites(what string, want ...string) {
 	f.Helper()
-	f.operator.Settle(f.T)
-	var got []string
-	for _, write := range f.operator.Writes() {
-		// PATCH /apis/apps/v1/namespaces/x/deployments/name → PATCH deployments/name
-		method, path, _ := strings.Cut(write, " ")
-		_, path, _ = strings.Cut(path, "/namespaces/"+f.namespace+"/")
-		got = append(got, method+" "+path)
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		f.Errorf("%s: writes %q, want %q", what, got, want)
-	}
-	f.operator.Reset()
+	f.operator.ExpectWrites(f.T, f.namespace, what, want...)
 }
 
 func (f *fixture) expectSelector(want string) {

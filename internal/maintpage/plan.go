@@ -27,7 +27,7 @@ type plan struct {
 // whose children the garbage collector removes, nor for one that asks for something
 // that this version must not do otherwise.
 func decide(m *v1alpha1.MaintPage, seen *observed) plan {
-	if !m.DeletionTimestamp.IsZero() || blocked(m) {
+	if !m.DeletionTimestamp.IsZero() || notYet.Block(&m.Spec) {
 		return plan{}
 	}
 	p := plan{

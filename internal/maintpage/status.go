@@ -16,6 +16,7 @@ import (
 	"github.com/example/web-operators/internal/apply"
 	"github.com/example/web-operators/internal/conditions"
 	"github.com/example/web-operators/internal/podstate"
+	"github.com/example/web-operators/internal/unsupported"
 )
 
 // Reasons of the conditions, beside those of package apply and of the kubelet.
@@ -29,7 +30,6 @@ const (
 	reasonAppNotReady   = "AppNotReady"
 	reasonServiceAbsent = "ServiceMissing"
 	reasonWrongSelector = "SelectorChanged"
-	reasonUnsupported   = "Unsupported"
 )
 
 // cause is why something is as it is: a reason for programs and a message for people.
@@ -126,8 +126,8 @@ func degradedCause(m *v1alpha1.MaintPage, seen *observed, failed error) *cause {
 	if failed != nil && !apply.IsWaiting(failed) {
 		return &cause{apply.Reason(failed), failed.Error()}
 	}
-	if message := unsupportedMessage(m); message != "" {
-		return &cause{reasonUnsupported, message}
+	if message := notYet.Message(&m.Spec); message != "" {
+		return &cause{unsupported.Reason, message}
 	}
 	if pod := ours(m, seen.pod); pod != nil && !seen.pageReady() {
 		if reason, message := podstate.Trouble(pod); reason != "" {

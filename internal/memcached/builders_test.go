@@ -147,17 +147,17 @@ func TestResources(t *testing.T) {
 }
 
 func TestUnsupported(t *testing.T) {
-	if got := unsupportedMessage(sample(everything)); got != "" {
+	if got := notYet.Message(&sample(everything).Spec); got != "" {
 		t.Error(got)
 	}
 	m := sample(func(s *v1alpha1.MemcachedSpec) {
 		s.Monitoring, s.Flush = &v1alpha1.MemcachedMonitoring{}, &v1alpha1.MemcachedFlush{}
 	})
-	if got := unsupportedMessage(m); blocked(m) || got != "This version of the operator does not support spec.monitoring, spec.flush" {
+	if got := notYet.Message(&m.Spec); notYet.Block(&m.Spec) || got != "This version of the operator does not support spec.monitoring, spec.flush" {
 		t.Error(got)
 	}
 	m.Spec.TLS = &v1alpha1.MemcachedTLS{SecretName: "x"}
-	if !blocked(m) || decide(m, &observed{}, "i") != (plan{}) {
+	if !notYet.Block(&m.Spec) || decide(m, &observed{}, "i") != (plan{}) {
 		t.Error("nodes must not run in plain text when TLS is asked for")
 	}
 }

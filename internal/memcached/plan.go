@@ -52,7 +52,7 @@ func decide(m *v1alpha1.Memcached, seen *observed, defaultImage string) plan {
 			p.service.action = remove
 		}
 		return p
-	case blocked(m):
+	case notYet.Block(&m.Spec):
 		p.finalizer = ours(m, seen.service) // what an earlier spec has made
 		return p
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/example/web-operators/internal/apply"
 	"github.com/example/web-operators/internal/conditions"
 	"github.com/example/web-operators/internal/podstate"
+	"github.com/example/web-operators/internal/unsupported"
 )
 
 // Reasons of the conditions, beside those of package apply and of the kubelet.
@@ -30,7 +31,6 @@ const (
 	reasonCreating      = "Creating"
 	reasonUpdating      = "Updating"
 	reasonDeleting      = "Deleting"
-	reasonUnsupported   = "Unsupported"
 )
 
 // cause is why something is as it is: a reason for programs and a message for people.
@@ -155,7 +155,7 @@ func notReadyMessage(ready, wanted, all int32, served bool) string {
 
 // stuckCause is why the children cannot be brought to the current spec at all.
 func stuckCause(m *v1alpha1.Memcached, failed error) *cause {
-	if blocked(m) {
+	if notYet.Block(&m.Spec) {
 		return unsupportedCause(m)
 	}
 	if failed == nil || apply.IsWaiting(failed) {
@@ -165,8 +165,8 @@ func stuckCause(m *v1alpha1.Memcached, failed error) *cause {
 }
 
 func unsupportedCause(m *v1alpha1.Memcached) *cause {
-	if message := unsupportedMessage(m); message != "" {
-		return &cause{reasonUnsupported, message}
+	if message := notYet.Message(&m.Spec); message != "" {
+		return &cause{unsupported.Reason, message}
 	}
 	return nil
 }

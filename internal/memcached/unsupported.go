@@ -4,54 +4,17 @@
 package memcached
 
 import (
-	"strings"
-
 	"github.com/example/web-operators/api/cache/v1alpha1"
+	"github.com/example/web-operators/internal/unsupported"
 )
 
-// unsupported lists what the API can ask for and this version does not do. Asking
-// for it is told in the condition Degraded; it is never silently ignored.
-//
-// Without some of it nodes would run in a way that the user has excluded: in plain
-// text, open to everyone. Those block the resource.
-var unsupported = []struct {
-	field  string
-	blocks bool
-	asked  func(*v1alpha1.MemcachedSpec) bool
-}{
-	{"tls", true, func(s *v1alpha1.MemcachedSpec) bool { return s.TLS != nil }},
-	{"auth", true, func(s *v1alpha1.MemcachedSpec) bool { return s.Auth != nil }},
-	{"discovery", false, func(s *v1alpha1.MemcachedSpec) bool { return s.Discovery != nil }},
-	{"monitoring", false, func(s *v1alpha1.MemcachedSpec) bool { return s.Monitoring != nil }},
-	{"warmup", false, func(s *v1alpha1.MemcachedSpec) bool { return s.Warmup != nil }},
-	{"flush", false, func(s *v1alpha1.MemcachedSpec) bool { return s.Flush != nil }},
-}
-
-// blocked reports whether the resource asks for something that nodes must not run without.
-func blocked(m *v1alpha1.Memcached) bool {
-	for _, u := range unsupported {
-		if u.blocks && u.asked(&m.Spec) {
-			return true
-		}
-	}
-	return false
-}
-
-// unsupportedMessage names what the resource asks for in vain. It is empty if there
-// is nothing.
-func unsupportedMessage(m *v1alpha1.Memcached) string {
-	var fields []string
-	for _, u := range unsupported {
-		if u.asked(&m.Spec) {
-			fields = append(fields, "spec."+u.field)
-		}
-	}
-	if len(fields) == 0 {
-		return ""
-	}
-	message := "This version of the operator does not support " + strings.Join(fields, ", ")
-	if blocked(m) {
-		message += "; nothing is created or changed until it is removed"
-	}
-	return message
+// notYet is what this version does not do. Nodes that were asked to encrypt or to ask
+// for a password must not run without.
+var notYet = unsupported.Fields[v1alpha1.MemcachedSpec]{
+	{Name: "tls", Blocks: true, Asked: func(s *v1alpha1.MemcachedSpec) bool { return s.TLS != nil }},
+	{Name: "auth", Blocks: true, Asked: func(s *v1alpha1.MemcachedSpec) bool { return s.Auth != nil }},
+	{Name: "discovery", Asked: func(s *v1alpha1.MemcachedSpec) bool { return s.Discovery != nil }},
+	{Name: "monitoring", Asked: func(s *v1alpha1.MemcachedSpec) bool { return s.Monitoring != nil }},
+	{Name: "warmup", Asked: func(s *v1alpha1.MemcachedSpec) bool { return s.Warmup != nil }},
+	{Name: "flush", Asked: func(s *v1alpha1.MemcachedSpec) bool { return s.Flush != nil }},
 }

@@ -147,8 +147,7 @@ type MemcachedServiceMonitor struct {
 // MemcachedNetworkPolicy says who may reach the nodes.
 type MemcachedNetworkPolicy struct {
 	// from are the clients that may connect to the nodes, as in a NetworkPolicy.
-	// It defaults to all pods in the same namespace. The operator and the pods of
-	// discovery and monitoring may always connect.
+	// It defaults to all pods in the same namespace.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

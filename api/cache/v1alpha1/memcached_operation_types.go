@@ -10,8 +10,8 @@ import (
 // MemcachedDisruption limits how many nodes may be away at a time on purpose.
 type MemcachedDisruption struct {
 	// maxUnavailable is how many nodes, as a number or a percentage of size, may
-	// be evicted or restarted at a time. It defaults to 1. It cannot be 0: that
-	// would block every drain of a cluster node and every rolling restart.
+	// be evicted at a time. It defaults to 1. It cannot be 0: that would block
+	// every drain of a cluster node.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="maxUnavailable must be a number of at least 1 or a percentage from 1% to 100%"

@@ -196,3 +196,24 @@ func (b lateBody) Read(p []byte) (int, error) {
 	time.Sleep(b.lag)
 	return n, err
 }
+
+// ExpectWrites waits until the operator has settled and fails the test if what it has
+// written in the namespace is something else, such as "PATCH deployments/name". Then
+// it starts to count anew.
+func (o *Operator) ExpectWrites(t *testing.T, namespace, what string, want ...string) {
+	t.Helper()
+	o.Settle(t)
+	var got []string
+	for _, write := range o.Writes() {
+		// PATCH /apis/apps/v1/namespaces/x/deployments/name → PATCH deployments/name
+		method, path, _ := strings.Cut(write, " ")
+		_, path, _ = strings.Cut(path, "/namespaces/"+namespace+"/")
+		got = append(got, method+" "+path)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: writes %q, want %q", what, got, want)
+	}
+	o.Reset()
+}

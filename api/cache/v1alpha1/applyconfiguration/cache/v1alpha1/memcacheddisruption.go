@@ -15,8 +15,8 @@ import (
 // MemcachedDisruption limits how many nodes may be away at a time on purpose.
 type MemcachedDisruptionApplyConfiguration struct {
 	// maxUnavailable is how many nodes, as a number or a percentage of size, may
-	// be evicted or restarted at a time. It defaults to 1. It cannot be 0: that
-	// would block every drain of a cluster node and every rolling restart.
+	// be evicted at a time. It defaults to 1. It cannot be 0: that would block
+	// every drain of a cluster node.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 

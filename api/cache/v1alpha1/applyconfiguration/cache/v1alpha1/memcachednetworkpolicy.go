@@ -15,8 +15,7 @@ import (
 // MemcachedNetworkPolicy says who may reach the nodes.
 type MemcachedNetworkPolicyApplyConfiguration struct {
 	// from are the clients that may connect to the nodes, as in a NetworkPolicy.
-	// It defaults to all pods in the same namespace. The operator and the pods of
-	// discovery and monitoring may always connect.
+	// It defaults to all pods in the same namespace.
 	From []v1.NetworkPolicyPeer `json:"from,omitempty"`
 }
 
