@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # images.sh gives the cluster the two pages that the MaintPage walkthrough
-# switches between, a client to watch them with, and a client of memcached. Into the sandbox's
-# registry they go under the names that the walkthrough writes; into a registry
-# of yours (IMG_REGISTRY) or a kind cluster under names below that.
+# switches between, clients to watch them with, and a client of memcached. Into
+# the sandbox's registry they go under the names that the walkthrough writes;
+# into a registry of yours (IMG_REGISTRY) or a kind cluster under names below that.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,4 +19,5 @@ registry=${IMG_REGISTRY:-quay.io/daein}
 give "$registry/prodpage:latest" prodpage page
 give "$registry/maintpage:latest" maintpage page
 give "$registry/get:latest" get get
+give "$registry/visitor:latest" visitor visitor
 give "$registry/cacheclient:latest" cacheclient cacheclient

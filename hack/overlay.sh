@@ -14,6 +14,8 @@ rm -rf "$dir" && mkdir -p "$dir" && cd "$dir"
 kustomize=../../kustomize
 $kustomize create --resources "../../../config/$operator"
 $kustomize edit set image "controller=$image"
+cp ../../../config/manager/operator_image.yaml .
+printf 'replacements:\n- path: operator_image.yaml\n' >>kustomization.yaml
 if [ -n "$memcached" ] && [ "$operator" = memcached ]; then
   $kustomize edit add patch --kind Deployment --patch "
 apiVersion: apps/v1

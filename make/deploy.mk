@@ -8,8 +8,11 @@ MEMCACHED_IMAGE ?=
 # command and no engine behind it.
 CONTAINER_ENGINE = $(shell for e in docker podman; do if timeout 5 $$e info >/dev/null 2>&1; then echo $$e; break; fi; done)
 
+# What the image holds: the operators, and what they run beside applications.
+PROGRAMS := $(notdir $(wildcard cmd/*))
+
 .PHONY: build
-build: ## Build both operators into bin/
+build: ## Build the operators, and what they run, into bin/
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags "-s -w" -o bin/ ./cmd/...
 
 .PHONY: docker-build docker-push
@@ -17,7 +20,7 @@ docker-build: build bin/sandbox ## Build the image IMG: with docker or podman wh
 	@engine="$(CONTAINER_ENGINE)"; \
 	if [ -n "$$engine" ]; then $$engine build -t $(IMG) . && $$engine save -o bin/image.tar $(IMG); \
 	else bin/sandbox image build -tag $(IMG) -out bin/image.tar \
-	  /memcached-operator=bin/memcached-operator /maintpage-operator=bin/maintpage-operator; fi
+	  $(foreach p,$(PROGRAMS),/$(p)=bin/$(p)); fi
 
 docker-push: bin/sandbox ## Push IMG: into the sandbox's registry, or with CLUSTER=current to its own
 	@if [ $(CLUSTER) = sandbox ]; then bin/sandbox image push bin/image.tar $(IMG); \

@@ -1,4 +1,4 @@
-# Tests. `make test` is all of them, on a machine that has nothing but Go.
+# Tests. `make test` is all of them, on a machine that has nothing but Go and npm.
 
 GO_TEST ?= go test -trimpath
 # The end-to-end cluster is not the one you may be using.
@@ -6,12 +6,12 @@ E2E_DIR := $(CURDIR)/.cluster-e2e
 FOCUS ?=
 
 .PHONY: test
-test: ## Everything: generated files, linters, unit, API, sandbox and end-to-end tests
-	@hack/parts.sh verify-generated vet lint test-unit test-sandbox e2e
+test: ## Everything: generated files, linters, unit, API, browser, sandbox and end-to-end tests
+	@hack/parts.sh verify-generated vet lint test-unit test-browser test-sandbox e2e
 
 .PHONY: test-unit test-sandbox e2e soak
 test-unit: bin/k8s ## Unit tests, and those against a real API server
-	@$(GO_TEST) ./api/... ./cmd/... ./internal/...
+	@$(GO_TEST) ./api/... ./cmd/... ./internal/... ./test/images/...
 	@cd sandbox && $(GO_TEST) ./internal/...
 
 test-sandbox: bin/sandbox ## The sandbox's own tests: clusters that start, crash and end
@@ -25,3 +25,5 @@ e2e: bin/sandbox bin/kubectl bin/kustomize ## End-to-end tests on a cluster of t
 soak: bin/sandbox bin/kubectl bin/kustomize ## The long versions of the tests
 	@cd sandbox && $(GO_TEST) -count=5 -timeout 30m .
 	@bin/sandbox -dir $(E2E_DIR) run -nodes 2 -- $(GO_TEST) -count=5 -timeout 60m ./test/e2e/...
+	@SWITCHES=200 bin/sandbox -dir $(E2E_DIR) run -nodes 2 -- \
+	  $(GO_TEST) -count=1 -v -timeout 60m ./test/e2e/... -run '^TestMaintPage(Switch|Control)$$'

@@ -16,6 +16,7 @@ func main() {
 		Name:        maintpage.Name,
 		AddToScheme: v1alpha1.AddToScheme,
 		Cache:       maintpage.Cache(),
+		BindFlags:   r.BindFlags,
 		Setup:       r.SetupWithManager,
 	})
 }

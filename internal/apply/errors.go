@@ -63,10 +63,20 @@ func Reason(err error) string {
 	return reasonOf(all[0])
 }
 
+// Reasoned is an error of the caller's own. It has a reason, and it is the caller who
+// looks again.
+type Reasoned interface {
+	error
+	ConditionReason() string
+}
+
 func reasonOf(err error) string {
+	var reasoned Reasoned
 	var notOwned *NotOwnedError
 	var terminating *TerminatingError
 	switch {
+	case errors.As(err, &reasoned):
+		return reasoned.ConditionReason()
 	case errors.As(err, &notOwned):
 		return ReasonNotOwned
 	case errors.As(err, &terminating):
@@ -114,7 +124,11 @@ func Retry(err error) error {
 		return nil
 	}
 	var terminal, transient []error
+	var reasoned Reasoned
 	for _, e := range flatten(err) {
+		if errors.As(e, &reasoned) {
+			continue
+		}
 		switch reasonOf(e) {
 		case ReasonNotOwned, ReasonTerminating, ReasonNamespaceTerminating:
 		case ReasonRejected:

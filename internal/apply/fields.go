@@ -41,6 +41,7 @@ var unmanaged = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata"),
 	fieldpath.MakePathOrDie("metadata", "name"),
 	fieldpath.MakePathOrDie("metadata", "namespace"),
+	fieldpath.MakePathOrDie("metadata", "resourceVersion"), // a precondition
 )
 
 // ownedFields are the fields that our last apply set and nobody has changed since.

@@ -84,15 +84,11 @@ func Apply[T any, L Live[T], I Intent[I]](ctx context.Context, w *Writer, owner 
 	if !live.GetDeletionTimestamp().IsZero() {
 		return live, &TerminatingError{Object: live, Kind: gvk.Kind}
 	}
-	owned, err := ownedFields(w.types, w.manager, gvk, live)
+	same, owned, wanted, err := w.compare(gvk, live, L(new(T)), intent)
 	if err != nil {
-		return live, fmt.Errorf("reading the fields owned in %s: %w", gvk.Kind, err)
+		return live, err
 	}
-	wanted, err := wantedFields(w.types, gvk, intent, L(new(T)))
-	if err != nil {
-		return live, fmt.Errorf("reading the intended %s: %w", gvk.Kind, err)
-	}
-	if owned.equal(wanted) || w.answers.known(live.GetUID(), owned, wanted) {
+	if same {
 		skips.WithLabelValues(gvk.Kind).Inc()
 		return live, nil
 	}
@@ -111,6 +107,18 @@ func Apply[T any, L Live[T], I Intent[I]](ctx context.Context, w *Writer, owner 
 	}
 	w.answers.record(live.GetUID(), owned, wanted, applied.GetResourceVersion() == live.GetResourceVersion())
 	return applied, nil
+}
+
+// compare reports whether the live object is what the intent says, or as near to it as
+// the API server lets it be.
+func (w *Writer) compare(gvk schema.GroupVersionKind, live, empty client.Object, intent runtime.ApplyConfiguration) (same bool, owned, wanted fields, err error) {
+	if owned, err = ownedFields(w.types, w.manager, gvk, live); err != nil {
+		return false, owned, wanted, fmt.Errorf("reading the fields owned in %s: %w", gvk.Kind, err)
+	}
+	if wanted, err = wantedFields(w.types, gvk, intent, empty); err != nil {
+		return false, owned, wanted, fmt.Errorf("reading the intended %s: %w", gvk.Kind, err)
+	}
+	return owned.equal(wanted) || w.answers.known(live.GetUID(), owned, wanted), owned, wanted, nil
 }
 
 // Delete deletes the live object and its dependents, if it is still the one that was

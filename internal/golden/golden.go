@@ -23,7 +23,13 @@ func YAML(t *testing.T, name string, object any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", name+".yaml")
+	File(t, name+".yaml", got)
+}
+
+// File compares the bytes with testdata/<name>.
+func File(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)

@@ -12,16 +12,20 @@ import (
 )
 
 // deployment runs the application.
-func deployment(m *v1alpha1.MaintPage) *appsv1ac.DeploymentApplyConfiguration {
+func deployment(m *v1alpha1.MaintPage, seen *observed) *appsv1ac.DeploymentApplyConfiguration {
 	app := m.Spec.AppConfig
 	spec := appsv1ac.DeploymentSpec().
 		WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(m, appSide))).
 		WithTemplate(corev1ac.PodTemplateSpec().
 			WithLabels(childLabels(m, appSide)).
-			WithSpec(corev1ac.PodSpec().WithContainers(webContainer(m, app.AppName, app.AppImage))))
+			WithSpec(corev1ac.PodSpec().
+				WithContainers(webContainer(app.AppName, app.AppImage, []pagePort{{number: port(m)}}, appLeaveSeconds))))
 	// Without a number the field is not ours: the API server starts with one, and an
-	// autoscaler or kubectl scale may go on from there.
-	spec.Replicas = app.Replicas
+	// autoscaler or kubectl scale may go on from there. Nor is it while the application
+	// is stopped, see scale.go.
+	if !wasScaled(seen.deployment) {
+		spec.Replicas = app.Replicas
+	}
 	return appsv1ac.Deployment(app.AppName, m.Namespace).
 		WithLabels(childLabels(m, appSide)).
 		WithSpec(spec)

@@ -7,56 +7,144 @@ import (
 	"context"
 	"errors"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/example/web-operators/api/maintpage/v1alpha1"
 	"github.com/example/web-operators/internal/apply"
-	"github.com/example/web-operators/internal/podstate"
 )
 
-// plan is what has to be written. Nil leaves a child as it is.
+// plan is what has to be done. Its zero value leaves everything as it is.
 type plan struct {
-	deployment *appsv1ac.DeploymentApplyConfiguration
-	service    *corev1ac.ServiceApplyConfiguration
-	pod        *corev1ac.PodApplyConfiguration
-	deletePod  bool
+	finalizer      edit[v1alpha1.MaintPage]
+	content        apply.Child[*corev1ac.ConfigMapApplyConfiguration]
+	pod            apply.Child[*corev1ac.PodApplyConfiguration]
+	pageDeployment apply.Child[*appsv1ac.DeploymentApplyConfiguration]
+	budget         apply.Child[*policyv1ac.PodDisruptionBudgetApplyConfiguration]
+	deployment     apply.Child[*appsv1ac.DeploymentApplyConfiguration]
+	service        apply.Child[*corev1ac.ServiceApplyConfiguration]
+
+	// history is that before anything is done: afterwards a switch that is taken back
+	// looks like one that never was.
+	history []v1alpha1.Switch
+	scale   edit[appsv1.Deployment] // the application, if it has to be stopped or started
+	lead    edit[corev1.Service]    // an adopted Service
 }
 
+// edit changes some fields of an object. Nil changes nothing.
+type edit[T any] func(*T)
+
 // decide plans the next step. It does nothing for a resource that is being deleted,
-// whose children the garbage collector removes, nor for one that asks for something
-// that this version must not do otherwise.
-func decide(m *v1alpha1.MaintPage, seen *observed) plan {
-	if !m.DeletionTimestamp.IsZero() || notYet.Block(&m.Spec) {
-		return plan{}
+// whose children the garbage collector removes, unless it has something to give back.
+func decide(m *v1alpha1.MaintPage, seen *observed, d demand, image string) plan {
+	p := plan{history: m.Status.History}
+	switch {
+	case seen.rival != "" && !releasing(m), !m.DeletionTimestamp.IsZero() && !releasing(m):
+		return p
+	case m.Spec.Adopt && !releasing(m) && notAdoptable(m, seen) != nil:
+		return p
 	}
-	p := plan{
-		deployment: deployment(m),
-		service:    service(m, nextSide(m, seen)),
-		// A pod that has ended does not start again, and its name has to be free for the next.
-		deletePod: seen.pod != nil && podstate.Ended(seen.pod),
+	p.history = advance(m, m.Status.History, seen, d)
+	shown := ""
+	if intent := content(m, seen, d); intent != nil {
+		p.content = apply.Write(intent)
+		shown = contentHash(intent.Data)
+	} else if live := ours(m, seen.content); live != nil {
+		shown = contentHash(live.Data)
+		if !builtIn(m) {
+			p.content = apply.Remove[*corev1ac.ConfigMapApplyConfiguration]()
+		}
 	}
-	if m.Spec.MaintPageConfig.MaintPageImage != "" {
-		p.pod = pod(m)
+	p.planPage(m, seen, image, shown)
+	p.scale = scale(m, seen, d, p.history)
+	next := p.nextSide(m, seen, d)
+	truce := seen.now.Before(seen.truce)
+	if !borrows(m) {
+		p.deployment = apply.Write(deployment(m, seen))
+		if !truce {
+			p.service = apply.Write(service(m, seen, next))
+		}
+		return p
+	}
+
+	switch current, known := currentSide(m, seen); {
+	case releasing(m) && isReleased(m, seen, p.history):
+		p.lead = unmark
+		p.finalizer = func(m *v1alpha1.MaintPage) { controllerutil.RemoveFinalizer(m, finalizer) }
+	case !releasing(m) && !controllerutil.ContainsFinalizer(m, finalizer):
+		p.finalizer = func(m *v1alpha1.MaintPage) { controllerutil.AddFinalizer(m, finalizer) }
+	case !truce && (!known || current != next):
+		p.lead = lead(m, seen, next)
 	}
 	return p
 }
 
+// ours is the object if it belongs to the resource, and nil if it is somebody else's.
+func ours[T any, P interface {
+	*T
+	metav1.Object
+}](m *v1alpha1.MaintPage, object P) P {
+	if object == nil || !metav1.IsControlledBy(object, m) {
+		return nil
+	}
+	return object
+}
+
 // apply carries the plan out and updates what was seen. One child that fails does not
-// keep the others from being written.
+// keep the others from being written. Content comes before the pods that show it, and
+// the finalizer goes only when everything else is done.
 func (r *Reconciler) apply(ctx context.Context, m *v1alpha1.MaintPage, seen *observed, p plan) error {
-	var podErr, deploymentErr, serviceErr error
-	switch {
-	case p.deletePod:
-		podErr = apply.Delete(ctx, r.writer, m, seen.pod)
-	case p.pod != nil:
-		seen.pod, podErr = apply.Apply(ctx, r.writer, m, seen.pod, p.pod)
+	if err := errors.Join(
+		apply.CarryOut(ctx, r.writer, m, &seen.content, p.content),
+		apply.CarryOut(ctx, r.writer, m, &seen.pod, p.pod),
+		apply.CarryOut(ctx, r.writer, m, &seen.pageDeployment, p.pageDeployment),
+		apply.CarryOut(ctx, r.writer, m, &seen.budget, p.budget),
+		apply.CarryOut(ctx, r.writer, m, &seen.deployment, p.deployment),
+		apply.CarryOut(ctx, r.writer, m, &seen.service, p.service),
+		r.nudge(ctx, m, seen),
+		carryOut(ctx, r.writer, &seen.deployment, p.scale),
+		carryOut(ctx, r.writer, &seen.service, p.lead),
+	); err != nil {
+		return err
 	}
-	if p.deployment != nil {
-		seen.deployment, deploymentErr = apply.Apply(ctx, r.writer, m, seen.deployment, p.deployment)
+	seen.countPod(m)
+	return carryOut(ctx, r.writer, &m, p.finalizer)
+}
+
+func carryOut[T any, L apply.Live[T]](ctx context.Context, w *apply.Writer, live *L, change edit[T]) error {
+	if change == nil || *live == nil {
+		return nil
 	}
-	if p.service != nil {
-		seen.service, serviceErr = apply.Apply(ctx, r.writer, m, seen.service, p.service)
+	edited, err := apply.Edit(ctx, w, *live, func(l L) { change(l) })
+	if err == nil {
+		*live = edited
 	}
-	return errors.Join(podErr, deploymentErr, serviceErr)
+	return err
+}
+
+// nudge makes the kubelet show new content in the Deployment's pods at once; the
+// single pod has the annotation from its own intent.
+func (r *Reconciler) nudge(ctx context.Context, m *v1alpha1.MaintPage, seen *observed) error {
+	content := ours(m, seen.content)
+	if content == nil {
+		return nil
+	}
+	hash := contentHash(content.Data)
+	var failed error
+	for i := range seen.pagePods {
+		live := &seen.pagePods[i]
+		if metav1.IsControlledBy(live, m) || !live.DeletionTimestamp.IsZero() {
+			continue
+		}
+		_, err := apply.Edit(ctx, r.writer, live, func(pod *corev1.Pod) {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, annotationContent, hash)
+		})
+		failed = errors.Join(failed, err)
+	}
+	return failed
 }

@@ -27,6 +27,8 @@ func TestMaintPageWalkthrough(t *testing.T) {
 	assertServed(t, ns, "Production Page !")
 	toggle(t, ns, true)
 	ns.waitFor(t, "maintpage/example", "jsonpath={.status.maintpublishstatus}=Published")
+	// The application still has half a minute to finish what it holds.
+	ns.waitFor(t, "maintpage/example", "condition=TrafficSwitched=False")
 	assertServed(t, ns, "Maintenance Page !")
 	toggle(t, ns, false)
 	ns.waitFor(t, "maintpage/example", "jsonpath={.status.maintpublishstatus}=Not Published")

@@ -3,6 +3,10 @@
 
 package v1alpha1
 
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // DefaultRetryAfterSeconds is what the built-in page tells clients when neither page.retryAfterSeconds nor a schedule does.
 const DefaultRetryAfterSeconds = 300
 
@@ -39,7 +43,8 @@ type Page struct {
 	HTML string `json:"html,omitempty"`
 
 	// configMapRef takes the HTML page from a ConfigMap instead. It cannot be set
-	// together with html.
+	// together with html. Keys such as `index.ja.html` beside the page are shown to
+	// visitors who read that language.
 	// +optional
 	ConfigMapRef *PageConfigMapReference `json:"configMapRef,omitempty"`
 
@@ -51,6 +56,21 @@ type Page struct {
 	// +kubebuilder:validation:Maximum=86400
 	RetryAfterSeconds int32 `json:"retryAfterSeconds,omitempty"`
 
+	// expectedEnd is when visitors are told to come back, with a time zone, such
+	// as 2030-01-31T22:00:00+01:00. It is for a maintenance that is switched by
+	// hand; an open window of schedule tells its own end.
+	// +optional
+	ExpectedEnd *metav1.Time `json:"expectedEnd,omitempty"`
+
+	// translations are the words of the built-in page in more languages, or better
+	// ones in a language that it has, at most 32. What a translation leaves out is
+	// taken from the built-in words of the language, or English.
+	// +optional
+	// +listType=map
+	// +listMapKey=language
+	// +kubebuilder:validation:MaxItems=32
+	Translations []Translation `json:"translations,omitempty"`
+
 	// replicas is the number of pods that serve the maintenance page, from 1 to
 	// 10. It defaults to 1, the pod `<name>-maintpage-pod`; more are run by a
 	// Deployment, spread over cluster nodes.
@@ -59,6 +79,64 @@ type Page struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
 	Replicas int32 `json:"replicas,omitempty"`
+}
+
+// Translation is the words of the built-in page in one language.
+type Translation struct {
+	// language is the tag of the language, such as nl or pt-BR.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=35
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$')",message="language must be the tag of a language, such as nl or pt-BR"
+	Language string `json:"language"`
+
+	// title is the heading of the page.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	Title string `json:"title,omitempty"`
+
+	// message tells visitors what happens, as plain text.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4000
+	Message string `json:"message,omitempty"`
+
+	// expectedEndLabel stands before the time at which visitors may come back.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	ExpectedEndLabel string `json:"expectedEndLabel,omitempty"`
+
+	// contactLabel stands before the contact.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	ContactLabel string `json:"contactLabel,omitempty"`
+
+	// watching tells that the page returns the visitor by itself.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	Watching string `json:"watching,omitempty"`
+
+	// returning tells that it does so now.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	Returning string `json:"returning,omitempty"`
+
+	// reload tells visitors without script to load the page again.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	Reload string `json:"reload,omitempty"`
+
+	// notProcessed tells visitors who have sent a form that it was not received.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	NotProcessed string `json:"notProcessed,omitempty"`
 }
 
 // PageConfigMapReference names the key of a ConfigMap that holds an HTML page.

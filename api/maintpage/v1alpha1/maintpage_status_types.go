@@ -122,6 +122,11 @@ type Switch struct {
 	// +required
 	StartTime metav1.Time `json:"startTime,omitzero"`
 
+	// trafficMovedTime is when every address behind the Service was seen to belong
+	// to the target. It is absent until then.
+	// +optional
+	TrafficMovedTime metav1.Time `json:"trafficMovedTime,omitzero"`
+
 	// completionTime is when it was done: the target ready, traffic seen to have
 	// moved, the other side drained. It is absent while the switch goes on, and
 	// when another one came before it was done.

@@ -43,6 +43,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &maintpagev1alpha1.ScheduleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Switch"):
 		return &maintpagev1alpha1.SwitchApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Translation"):
+		return &maintpagev1alpha1.TranslationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Window"):
 		return &maintpagev1alpha1.WindowApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WindowOccurrence"):

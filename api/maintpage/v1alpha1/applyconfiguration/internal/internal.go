@@ -168,6 +168,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: contact
       type:
         scalar: string
+    - name: expectedEnd
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: html
       type:
         scalar: string
@@ -184,6 +187,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: title
       type:
         scalar: string
+    - name: translations
+      type:
+        list:
+          elementType:
+            namedType: com.github.example.web-operators.api.maintpage.v1alpha1.Translation
+          elementRelationship: associative
+          keys:
+          - language
 - name: com.github.example.web-operators.api.maintpage.v1alpha1.PageConfigMapReference
   map:
     fields:
@@ -238,8 +249,41 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: to
       type:
         namedType: com.github.example.web-operators.api.maintpage.v1alpha1.MaintPublishStatus
+    - name: trafficMovedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.example.web-operators.api.maintpage.v1alpha1.SwitchCause
   scalar: string
+- name: com.github.example.web-operators.api.maintpage.v1alpha1.Translation
+  map:
+    fields:
+    - name: contactLabel
+      type:
+        scalar: string
+    - name: expectedEndLabel
+      type:
+        scalar: string
+    - name: language
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: notProcessed
+      type:
+        scalar: string
+    - name: reload
+      type:
+        scalar: string
+    - name: returning
+      type:
+        scalar: string
+    - name: title
+      type:
+        scalar: string
+    - name: watching
+      type:
+        scalar: string
 - name: com.github.example.web-operators.api.maintpage.v1alpha1.Window
   map:
     fields:

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // PageApplyConfiguration represents a declarative configuration of the Page type for use
 // with apply.
 //
@@ -24,12 +28,21 @@ type PageApplyConfiguration struct {
 	// together with configMapRef. It is at most 128Ki characters.
 	HTML *string `json:"html,omitempty"`
 	// configMapRef takes the HTML page from a ConfigMap instead. It cannot be set
-	// together with html.
+	// together with html. Keys such as `index.ja.html` beside the page are shown to
+	// visitors who read that language.
 	ConfigMapRef *PageConfigMapReferenceApplyConfiguration `json:"configMapRef,omitempty"`
 	// retryAfterSeconds is after how many seconds clients are told to try again
 	// (the header Retry-After), from 1 to 86400. When not given it is the time to
 	// the end of the scheduled window, or 300 where there is no schedule.
 	RetryAfterSeconds *int32 `json:"retryAfterSeconds,omitempty"`
+	// expectedEnd is when visitors are told to come back, with a time zone, such
+	// as 2030-01-31T22:00:00+01:00. It is for a maintenance that is switched by
+	// hand; an open window of schedule tells its own end.
+	ExpectedEnd *v1.Time `json:"expectedEnd,omitempty"`
+	// translations are the words of the built-in page in more languages, or better
+	// ones in a language that it has, at most 32. What a translation leaves out is
+	// taken from the built-in words of the language, or English.
+	Translations []TranslationApplyConfiguration `json:"translations,omitempty"`
 	// replicas is the number of pods that serve the maintenance page, from 1 to
 	// 10. It defaults to 1, the pod `<name>-maintpage-pod`; more are run by a
 	// Deployment, spread over cluster nodes.
@@ -87,6 +100,27 @@ func (b *PageApplyConfiguration) WithConfigMapRef(value *PageConfigMapReferenceA
 // If called multiple times, the RetryAfterSeconds field is set to the value of the last call.
 func (b *PageApplyConfiguration) WithRetryAfterSeconds(value int32) *PageApplyConfiguration {
 	b.RetryAfterSeconds = &value
+	return b
+}
+
+// WithExpectedEnd sets the ExpectedEnd field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ExpectedEnd field is set to the value of the last call.
+func (b *PageApplyConfiguration) WithExpectedEnd(value v1.Time) *PageApplyConfiguration {
+	b.ExpectedEnd = &value
+	return b
+}
+
+// WithTranslations adds the given value to the Translations field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Translations field.
+func (b *PageApplyConfiguration) WithTranslations(values ...*TranslationApplyConfiguration) *PageApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithTranslations")
+		}
+		b.Translations = append(b.Translations, *values[i])
+	}
 	return b
 }
 

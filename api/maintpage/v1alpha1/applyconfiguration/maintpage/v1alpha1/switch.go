@@ -21,6 +21,9 @@ type SwitchApplyConfiguration struct {
 	Cause *maintpagev1alpha1.SwitchCause `json:"cause,omitempty"`
 	// startTime is when the operator began it.
 	StartTime *v1.Time `json:"startTime,omitempty"`
+	// trafficMovedTime is when every address behind the Service was seen to belong
+	// to the target. It is absent until then.
+	TrafficMovedTime *v1.Time `json:"trafficMovedTime,omitempty"`
 	// completionTime is when it was done: the target ready, traffic seen to have
 	// moved, the other side drained. It is absent while the switch goes on, and
 	// when another one came before it was done.
@@ -57,6 +60,14 @@ func (b *SwitchApplyConfiguration) WithCause(value maintpagev1alpha1.SwitchCause
 // If called multiple times, the StartTime field is set to the value of the last call.
 func (b *SwitchApplyConfiguration) WithStartTime(value v1.Time) *SwitchApplyConfiguration {
 	b.StartTime = &value
+	return b
+}
+
+// WithTrafficMovedTime sets the TrafficMovedTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TrafficMovedTime field is set to the value of the last call.
+func (b *SwitchApplyConfiguration) WithTrafficMovedTime(value v1.Time) *SwitchApplyConfiguration {
+	b.TrafficMovedTime = &value
 	return b
 }
 
