@@ -89,7 +89,9 @@ func TestRead(t *testing.T) {
 // A resourceVersion in an intent says which version was looked at.
 func TestResourceVersionIsAPrecondition(t *testing.T) {
 	f := newFixture(t)
-	at := func(version string) *corev1ac.ServiceApplyConfiguration { return f.service().WithResourceVersion(version) }
+	at := func(version string) *corev1ac.ServiceApplyConfiguration {
+		return f.service().WithResourceVersion(version)
+	}
 	f.must(f.applyService(f.service()))
 	first := f.liveService()
 	f.expectWrites(0, "nothing to change", func() error { return f.applyService(at(first.ResourceVersion)) })

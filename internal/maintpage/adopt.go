@@ -60,13 +60,15 @@ func gaveUp(m *v1alpha1.MaintPage, seen *observed) bool {
 
 // isReleased reports whether nothing is left of the adoption.
 func isReleased(m *v1alpha1.MaintPage, seen *observed, history []v1alpha1.Switch) bool {
+	if wasScaled(seen.deployment) && seen.deployment.DeletionTimestamp.IsZero() {
+		return false
+	}
 	if seen.service == nil || !seen.service.DeletionTimestamp.IsZero() {
 		return true // there is nothing to give back
 	}
 	current, known := currentSide(m, seen)
-	returned := known && current == appSide &&
+	return known && current == appSide &&
 		(stageOf(m, history, seen) >= draining || gaveUp(m, seen) && !seen.leadsTo(pageSide))
-	return returned && !wasScaled(seen.deployment)
 }
 
 // notAdoptable is why an application cannot be adopted, or nil.

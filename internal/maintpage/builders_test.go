@@ -112,7 +112,7 @@ func TestReplicasAreLeftAlone(t *testing.T) {
 		t.Errorf("%d replicas without a number", *got)
 	}
 	m := sample(everything)
-	if got := deployment(m, world(m, scaledFrom("3"))).Spec.Replicas; got != nil {
+	if got := deployment(m, world(m, stopped)).Spec.Replicas; got != nil {
 		t.Errorf("%d replicas while the application is stopped", *got)
 	}
 	if got := deployment(m, world(m)).Spec.Replicas; got == nil || *got != 3 {

@@ -22,8 +22,8 @@ func TestTruceGrows(t *testing.T) {
 		}
 		now = now.Add(time.Second)
 	}
-	for _, want := range []time.Duration{15, 30, 60, 120, 240, 300, 300, 300} {
-		want *= time.Second
+	for _, seconds := range []int{15, 30, 60, 120, 240, 300, 300, 300} {
+		want := time.Duration(seconds) * time.Second
 		if got := c.truce(key, now).Sub(now); got != want {
 			t.Fatalf("keeps still for %s, want %s", got, want)
 		}

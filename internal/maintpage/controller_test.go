@@ -62,7 +62,7 @@ func TestPublishAndReturn(t *testing.T) {
 	f.eventuallyStage("PageNotReady")
 	f.expectWrites("page not ready", statusWrite)
 	f.expectSelector(toApp)
-	f.setPod("example-maintpage-pod", corev1.ConditionTrue)
+	f.setReady("example-maintpage-pod")
 	f.eventuallyStage("Moving")
 	f.expectWrites("moving", serviceWrite, statusWrite)
 	f.expectSelector(toPage)
@@ -200,7 +200,7 @@ func TestChangedPageImage(t *testing.T) {
 	}
 
 	// While it has the traffic, another one stands in first.
-	f.setPod("example-maintpage-pod", corev1.ConditionTrue)
+	f.setReady("example-maintpage-pod")
 	f.publish()
 	f.operator.Settle(t)
 	f.operator.Reset()
@@ -238,7 +238,7 @@ func TestSeveralPages(t *testing.T) {
 	}
 	f.must(f.Create(f.ctx, pod))
 	f.expectWrites("content of a deployed pod", "PATCH pods/example-maintpage-x")
-	f.setPod(pod.Name, corev1.ConditionTrue)
+	f.setReady(pod.Name)
 	d.Status = deploymentStatus(3)
 	f.must(f.Status().Update(f.ctx, d))
 	f.expectWrites("all are up", "DELETE pods/example-maintpage-pod")
@@ -249,7 +249,7 @@ func TestSeveralPages(t *testing.T) {
 
 	f.patch(&v1alpha1.MaintPage{}, "example", `{"spec":{"page":{"replicas":1}}}`)
 	f.expectWrites("one", pagePodWrite, "PATCH deployments/example-maintpage", "DELETE poddisruptionbudgets/example-maintpage", statusWrite)
-	f.setPod("example-maintpage-pod", corev1.ConditionTrue)
+	f.setReady("example-maintpage-pod")
 	f.operator.Settle(t)
 	if err := f.Get(f.ctx, client.ObjectKeyFromObject(d), d); !apierrors.IsNotFound(err) {
 		t.Errorf("the Deployment is still there: %v", err)
@@ -388,7 +388,7 @@ func TestAdoption(t *testing.T) {
 	if pod := read(f, "example-maintpage-pod", &corev1.Pod{}); pod.Spec.Containers[0].Ports[0].Name != "web" || pod.Spec.Containers[0].Ports[0].ContainerPort != 8080 {
 		t.Errorf("%+v", pod.Spec.Containers[0].Ports)
 	}
-	f.setPod("example-maintpage-pod", corev1.ConditionTrue)
+	f.setReady("example-maintpage-pod")
 	f.operator.Settle(t)
 	f.operator.Reset()
 
@@ -464,7 +464,7 @@ func TestFinalizerDoesNotBlock(t *testing.T) {
 			f.createApp()
 			m := f.create("example", adopting)
 			f.eventuallySwitched("NotPublished")
-			f.setPod("example-maintpage-pod", corev1.ConditionTrue)
+			f.setReady("example-maintpage-pod")
 			f.publish()
 			f.operator.Settle(t)
 			remove(f)

@@ -124,7 +124,7 @@ func TestOutage(t *testing.T) {
 		})
 	}
 	m := sample(covering, app("False", time.Hour))
-	if got, _ := outageAt(m, world(m, scaledFrom("3"))); got {
+	if got, _ := outageAt(m, world(m, stopped)); got {
 		t.Error("an application that the operator has stopped is not out of order")
 	}
 }

@@ -139,13 +139,11 @@ func deploymentStatus(ready int32) appsv1.DeploymentStatus {
 
 func appDown(seen *observed) { seen.deployment.Status = deploymentStatus(0) }
 
-// scaledFrom is an application that was stopped.
-func scaledFrom(number string) func(*observed) {
-	return func(seen *observed) {
-		seen.deployment.Annotations = map[string]string{annotationReplicas: number}
-		seen.deployment.Spec.Replicas = ptr.To[int32](0)
-		appDown(seen)
-	}
+// stopped is an application that had three pods.
+func stopped(seen *observed) {
+	seen.deployment.Annotations = map[string]string{annotationReplicas: "3"}
+	seen.deployment.Spec.Replicas = ptr.To[int32](0)
+	appDown(seen)
 }
 
 // readyPage is the page's pod as it should be.
@@ -386,12 +384,12 @@ func (f *fixture) eventuallyStage(reason string) *v1alpha1.MaintPage {
 	return f.eventually("example", v1alpha1.ConditionTrafficSwitched, metav1.ConditionFalse, reason)
 }
 
-// setPod and setApp do what the kubelet and the Deployment's controller would do.
-func (f *fixture) setPod(name string, ready corev1.ConditionStatus) {
+// setReady and setApp do what the kubelet and the Deployment's controller would do.
+func (f *fixture) setReady(name string) {
 	f.Helper()
 	pod := read(f, name, &corev1.Pod{})
 	pod.Status.Phase = corev1.PodRunning
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	f.must(f.Status().Update(f.ctx, pod))
 }
 
@@ -432,7 +430,7 @@ func (f *fixture) settled(change ...func(*v1alpha1.MaintPage)) {
 	m := f.create("example", change...)
 	f.operator.Settle(f.T)
 	if m.Spec.Page.Replicas == 1 {
-		f.setPod("example-maintpage-pod", corev1.ConditionTrue)
+		f.setReady("example-maintpage-pod")
 	}
 	if !m.Spec.Adopt {
 		f.setApp(1)

@@ -50,6 +50,12 @@ func decide(m *v1alpha1.MaintPage, seen *observed, d demand, image string) plan 
 		return p
 	}
 	p.history = advance(m, m.Status.History, seen, d)
+	if releasing(m) && isReleased(m, seen, p.history) {
+		// Nothing else: in a namespace that is going, nothing else can be written.
+		p.lead = unmark
+		p.finalizer = func(m *v1alpha1.MaintPage) { controllerutil.RemoveFinalizer(m, finalizer) }
+		return p
+	}
 	shown := ""
 	if intent := content(m, seen, d); intent != nil {
 		p.content = apply.Write(intent)
@@ -73,9 +79,6 @@ func decide(m *v1alpha1.MaintPage, seen *observed, d demand, image string) plan 
 	}
 
 	switch current, known := currentSide(m, seen); {
-	case releasing(m) && isReleased(m, seen, p.history):
-		p.lead = unmark
-		p.finalizer = func(m *v1alpha1.MaintPage) { controllerutil.RemoveFinalizer(m, finalizer) }
 	case !releasing(m) && !controllerutil.ContainsFinalizer(m, finalizer):
 		p.finalizer = func(m *v1alpha1.MaintPage) { controllerutil.AddFinalizer(m, finalizer) }
 	case !truce && (!known || current != next):

@@ -30,6 +30,11 @@ func scale(m *v1alpha1.MaintPage, seen *observed, d demand, history []v1alpha1.S
 	replicas := ptr.Deref(deployment.Spec.Replicas, 1)
 	original, scaled := originalReplicas(deployment)
 	switch {
+	case releasing(m) && scaled && seen.service == nil: // nobody waits for it
+		return func(d *appsv1.Deployment) {
+			d.Spec.Replicas = ptr.To(max(original, replicas))
+			delete(d.Annotations, annotationReplicas)
+		}
 	case rests(m, d) && stageOf(m, history, seen) == done && replicas > 0:
 		if scaled {
 			// Somebody has started it: it is stopped again, and the first number counts.

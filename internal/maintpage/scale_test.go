@@ -98,16 +98,16 @@ func TestAppServes(t *testing.T) {
 	}{
 		{"up", nil, true},
 		{"down", []func(*observed){appDown}, false},
-		{"stopped", []func(*observed){scaledFrom("3")}, false},
+		{"stopped", []func(*observed){stopped}, false},
 		{"not all up, never stopped", []func(*observed){func(seen *observed) { seen.deployment.Status.Conditions = nil }}, true},
-		{"started, first pod up", []func(*observed){scaledFrom("3"), func(seen *observed) {
+		{"started, first pod up", []func(*observed){stopped, func(seen *observed) {
 			seen.deployment.Spec.Replicas, seen.deployment.Status.ReadyReplicas = ptr.To[int32](3), 1
 		}}, false},
-		{"started, status from before", []func(*observed){scaledFrom("3"), func(seen *observed) {
+		{"started, status from before", []func(*observed){stopped, func(seen *observed) {
 			seen.deployment.Spec.Replicas, seen.deployment.Generation = ptr.To[int32](3), 2
 			seen.deployment.Status = deploymentStatus(3)
 		}}, false},
-		{"started, up", []func(*observed){scaledFrom("3"), func(seen *observed) {
+		{"started, up", []func(*observed){stopped, func(seen *observed) {
 			seen.deployment.Spec.Replicas, seen.deployment.Status = ptr.To[int32](3), deploymentStatus(3)
 		}}, true},
 		// The status of a Deployment that is scaled to zero is behind its spec.

@@ -63,7 +63,7 @@ func TestStatus(t *testing.T) {
 			"Published", "True/PodReady False/PodNotReady False/AppNotReady False/AsExpected", "",
 		},
 		{
-			"stopped", sample(toggled, scaling, settled), changes{atPage(sample()), scaledFrom("3")}, nil,
+			"stopped", sample(toggled, scaling, settled), changes{atPage(sample()), stopped}, nil,
 			"Published", "True/PodReady False/ScaledToZero True/Published False/AsExpected", "",
 		},
 		{
