@@ -41,7 +41,7 @@ uninstall: target bin/kustomize ## Remove the CRDs, and with them all their reso
 	@for o in $(OPERATOR); do bin/kustomize build config/$$o/crd | $(KUBECTL) delete --ignore-not-found -f -; done
 
 run: target ## Run one operator on this machine against the cluster (OPERATOR=memcached unless you say)
-	@$(if $(MEMCACHED_IMAGE),MEMCACHED_IMAGE=$(MEMCACHED_IMAGE)) go run ./cmd/$(firstword $(OPERATOR))-operator \
+	@OPERATOR_IMAGE=$(IMG) $(if $(MEMCACHED_IMAGE),MEMCACHED_IMAGE=$(MEMCACHED_IMAGE)) go run ./cmd/$(firstword $(OPERATOR))-operator \
 	  --leader-elect=false --metrics-bind-address=0 --zap-devel
 
 deploy: target bin/kustomize ## Deploy the operators from IMG and wait until they run

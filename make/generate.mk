@@ -6,7 +6,7 @@ GENERATED := $(foreach package,$(wildcard api/*/v1alpha1),$(package)/applyconfig
 	config/crd/bases config/memcached/role.yaml config/maintpage/role.yaml docs/reference.md
 
 # The modules of this repository, each of which vet, lint and fmt enter.
-MODULES := . sandbox test/browser
+MODULES := . sandbox test/browser test/peers
 
 # The tools, each at the version that its module says. Building them needs
 # nothing but Go, and happens when the module changes.

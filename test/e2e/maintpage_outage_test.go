@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -28,7 +29,17 @@ func TestMaintPageOutage(t *testing.T) {
   drainSeconds: 0`))
 	ns.waitFor(t, "maintpage/example", "condition=MaintPageReady")
 	ns.waitFor(t, "maintpage/example", "condition=AppAvailable")
-	before := len(getMaintPage(t, ns, "example").Status.History)
+	// An application that takes longer to start than an outage may last is out, and the
+	// page covers that too.
+	before := 0
+	eventually(t, func() error {
+		status := getMaintPage(t, ns, "example").Status
+		before = len(status.History)
+		if before > 0 && (status.History[0].To != v1alpha1.StatusNotPublished || status.History[0].CompletionTime.IsZero()) {
+			return fmt.Errorf("the page still covers the start: %+v", status.History)
+		}
+		return nil
+	})
 	visitor := startVisitor(t, ns, "httpd", 50, "")
 	scale := func(replicas string) {
 		ns.kubectl(t, "scale", "deployment/httpd", "--replicas="+replicas)

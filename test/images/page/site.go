@@ -23,7 +23,7 @@ const (
 	// maxWait bounds what a request can ask for.
 	maxWait = 5 * time.Second
 
-	headerPatience = 5 * time.Second
+	headerPatience = 30 * time.Second
 	idlePatience   = time.Minute
 )
 

@@ -19,7 +19,7 @@ import (
 const (
 	// timeout is for a connection, and again for a request. It is long, so that on a busy
 	// machine it is the Service that fails a request and not the machine.
-	timeout = 10 * time.Second
+	timeout = 20 * time.Second
 	// dnsPatience is longer than a missing name is cached in a cluster.
 	dnsPatience = time.Minute
 	// maxBody is more than any page of the tests.
