@@ -39,7 +39,8 @@ else
   echo "   CRDs         memcacheds.cache.example.com, maintpages.maintpage.example.com"
   echo "   namespaces   memcached-operator-system, maintpage-operator-system, with an operator in each"
   echo "   cluster-wide roles and bindings with these prefixes"
-  echo "   resources    a Memcached memcached-sample and a MaintPage example in your current namespace"
+  echo "   resources    Memcacheds memcached-sample and cache, a pod cache-client and a MaintPage example in your"
+  echo "                current namespace"
   if [ -n "$IMG_REGISTRY" ]; then echo "   images       pushed to $IMG_REGISTRY"; else echo "   images       loaded with kind"; fi
   if [ -t 0 ]; then read -rp "Enter to go on, Ctrl-C to leave it. " _; fi
 fi
@@ -68,8 +69,11 @@ run kubectl get events --field-selector=involvedObject.kind=Memcached
 say "The Service leads to every node"
 run kubectl get endpointslices -l kubernetes.io/service-name=memcached-sample
 
-say "An application behind a maintenance page"
+say "No operation throws the cache away: nodes under names that stay, full of items, and a client that reads all the time"
 run hack/images.sh
+. hack/demo-cache.sh
+
+say "An application behind a maintenance page"
 sample=config/samples/maintpage_v1alpha1_maintpage.yaml
 if [ "$CLUSTER" != sandbox ] && [ -n "$IMG_REGISTRY" ]; then
   sed "s#quay.io/daein#$IMG_REGISTRY#" "$sample" >bin/maintpage.yaml

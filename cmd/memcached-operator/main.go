@@ -5,7 +5,6 @@
 package main
 
 import (
-	"github.com/example/web-operators/api/cache/v1alpha1"
 	"github.com/example/web-operators/internal/memcached"
 	"github.com/example/web-operators/internal/operator"
 )
@@ -14,7 +13,7 @@ func main() {
 	r := &memcached.Reconciler{}
 	operator.Main(operator.Options{
 		Name:        memcached.Name,
-		AddToScheme: v1alpha1.AddToScheme,
+		AddToScheme: memcached.AddToScheme,
 		Cache:       memcached.Cache(),
 		BindFlags:   r.BindFlags,
 		Setup:       r.SetupWithManager,

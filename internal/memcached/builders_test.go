@@ -52,6 +52,10 @@ func everything(s *v1alpha1.MemcachedSpec) {
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1100Mi")},
 	}
 	s.Service.Type = v1alpha1.ServiceClusterIP
+	s.Discovery = &v1alpha1.MemcachedDiscovery{Replicas: 3, Port: 11212, HTTPPort: 80}
+	s.Monitoring = &v1alpha1.MemcachedMonitoring{Port: 9151, ServiceMonitor: &v1alpha1.MemcachedServiceMonitor{
+		IntervalSeconds: 15, Labels: map[string]string{"release": "prometheus", "app": "mine"},
+	}}
 	s.MinReadySeconds = 5
 	s.Disruption = &v1alpha1.MemcachedDisruption{MaxUnavailable: ptr.To(intstr.FromString("25%"))}
 	s.NetworkPolicy = &v1alpha1.MemcachedNetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{
@@ -84,30 +88,39 @@ func TestBuilders(t *testing.T) {
 		"everything": sample(everything),
 	} {
 		t.Run(name, func(t *testing.T) {
-			golden.YAML(t, "deployment-"+name, deployment(m, imageOf(m, DefaultImage)))
-			golden.YAML(t, "statefulset-"+name, statefulSet(m, imageOf(m, DefaultImage)))
+			run := images{memcached: imageOf(m, &observed{}, DefaultImage), companion: testImages.companion}
+			golden.YAML(t, "deployment-"+name, deployment(m, run))
+			golden.YAML(t, "statefulset-"+name, statefulSet(m, run))
 			golden.YAML(t, "service-"+name, service(m))
-			if m.Spec.Disruption != nil {
-				golden.YAML(t, "poddisruptionbudget-"+name, podDisruptionBudget(m))
-				golden.YAML(t, "networkpolicy-"+name, networkPolicy(m))
+			if m.Spec.Disruption == nil {
+				return
 			}
+			golden.YAML(t, "poddisruptionbudget-"+name, podDisruptionBudget(m))
+			golden.YAML(t, "networkpolicy-"+name, networkPolicy(m, "memcached-operator-system"))
+			golden.YAML(t, "servicemonitor-"+name, serviceMonitor(m))
+			for component, c := range map[string]*companion{"discovery": discoveryCompanion(m), "metrics": metricsCompanion(m)} {
+				golden.YAML(t, component+"-deployment-"+name, c.deployment(m, "example.com/operator:1"))
+				golden.YAML(t, component+"-service-"+name, c.service(m))
+				golden.YAML(t, component+"-networkpolicy-"+name, c.networkPolicy(m))
+			}
+			golden.YAML(t, "discovery-poddisruptionbudget-"+name, discoveryCompanion(m).budget(m))
 		})
 	}
 }
 
 // Selectors are immutable, so nothing but the name may decide about them.
 func TestSelectorDependsOnNameOnly(t *testing.T) {
-	a, b := deployment(sample(), "a:1").Spec.Selector, deployment(sample(everything), "b:2").Spec.Selector
+	a, b := deployment(sample(), images{memcached: "a:1"}).Spec.Selector, deployment(sample(everything), images{memcached: "b:2"}).Spec.Selector
 	if len(a.MatchLabels) != 2 || a.MatchLabels["memcached_cr"] != "sample" || b.MatchLabels["memcached_cr"] != "sample" {
 		t.Errorf("%v, %v", a.MatchLabels, b.MatchLabels)
 	}
 }
 
 func TestSizeIsLeftAloneWithoutOne(t *testing.T) {
-	if got := deployment(sample(func(s *v1alpha1.MemcachedSpec) { s.Size = nil }), "i").Spec.Replicas; got != nil {
+	if got := deployment(sample(func(s *v1alpha1.MemcachedSpec) { s.Size = nil }), images{}).Spec.Replicas; got != nil {
 		t.Errorf("replicas %d", *got)
 	}
-	if got := deployment(sample(func(s *v1alpha1.MemcachedSpec) { s.Size = ptr.To[int32](0) }), "i").Spec.Replicas; got == nil || *got != 0 {
+	if got := deployment(sample(func(s *v1alpha1.MemcachedSpec) { s.Size = ptr.To[int32](0) }), images{}).Spec.Replicas; got == nil || *got != 0 {
 		t.Error("a size of 0 must be set")
 	}
 }
@@ -143,21 +156,5 @@ func TestResources(t *testing.T) {
 				t.Errorf("CPU %v", r)
 			}
 		})
-	}
-}
-
-func TestUnsupported(t *testing.T) {
-	if got := notYet.Message(&sample(everything).Spec); got != "" {
-		t.Error(got)
-	}
-	m := sample(func(s *v1alpha1.MemcachedSpec) {
-		s.Monitoring, s.Flush = &v1alpha1.MemcachedMonitoring{}, &v1alpha1.MemcachedFlush{}
-	})
-	if got := notYet.Message(&m.Spec); notYet.Block(&m.Spec) || got != "This version of the operator does not support spec.monitoring, spec.flush" {
-		t.Error(got)
-	}
-	m.Spec.TLS = &v1alpha1.MemcachedTLS{SecretName: "x"}
-	if !notYet.Block(&m.Spec) || decide(m, &observed{}, "i") != (plan{}) {
-		t.Error("nodes must not run in plain text when TLS is asked for")
 	}
 }

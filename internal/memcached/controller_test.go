@@ -152,16 +152,6 @@ func TestForeignDeploymentIsLeftAlone(t *testing.T) {
 	f.expectWrites("name free", "PATCH deployments/sample", "PATCH memcacheds/sample/status")
 }
 
-func TestUnsupportedIsTold(t *testing.T) {
-	f := newFixture(t)
-	f.create("sample", v1alpha1.MemcachedSpec{TLS: &v1alpha1.MemcachedTLS{SecretName: "x"}})
-	m := f.eventually(v1alpha1.ConditionDegraded, metav1.ConditionTrue, "Unsupported")
-	f.expectWrites("blocked", "PATCH memcacheds/sample/status")
-	f.must(f.Patch(f.ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tls":null}}`))))
-	f.eventually(v1alpha1.ConditionProgressing, metav1.ConditionTrue, "Creating")
-	f.expectWrites("free", "PATCH memcacheds/sample", "PATCH deployments/sample", "PATCH services/sample", "PATCH memcacheds/sample/status")
-}
-
 // The nodes leave the Service before the resource goes, and with it the nodes.
 func TestDeletionTakesNodesOutOfTheServiceFirst(t *testing.T) {
 	f := newFixture(t)
@@ -254,7 +244,7 @@ func TestWorkloadChange(t *testing.T) {
 	}
 	s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2}
 	f.must(f.Status().Update(f.ctx, s))
-	f.expectWrites("the new one serves", "DELETE deployments/sample", "PATCH memcacheds/sample/status")
+	f.expectWrites("the new one serves", "DELETE deployments/sample")
 	if err := f.Get(f.ctx, client.ObjectKeyFromObject(d), d); !apierrors.IsNotFound(err) {
 		t.Errorf("the old workload is still there: %v", err)
 	}

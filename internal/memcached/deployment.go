@@ -33,16 +33,27 @@ const (
 	memcachedUser = 11211
 )
 
-// imageOf is the image that the nodes of a resource run.
-func imageOf(m *v1alpha1.Memcached, defaultImage string) string {
+// imageOf is the image that the nodes of a resource run. Where the resource names none
+// it is the operator's, and stays the one that they were started with: another default
+// is no reason to restart them, and waits until they are restarted for another one.
+func imageOf(m *v1alpha1.Memcached, seen *observed, defaultImage string) string {
 	if m.Spec.Image != "" {
 		return m.Spec.Image
+	}
+	template := seen.template(m)
+	if template == nil || template.Annotations[annotationSettings] != encodeSettings(m) {
+		return defaultImage
+	}
+	for i := range template.Spec.Containers {
+		if c := &template.Spec.Containers[i]; c.Name == containerName && c.Image != "" {
+			return c.Image
+		}
 	}
 	return defaultImage
 }
 
 // deployment runs the nodes.
-func deployment(m *v1alpha1.Memcached, image string) *appsv1ac.DeploymentApplyConfiguration {
+func deployment(m *v1alpha1.Memcached, images images) *appsv1ac.DeploymentApplyConfiguration {
 	spec := appsv1ac.DeploymentSpec().
 		WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(m))).
 		// One node at a time, and the new one first: each replaced node is a cold cache.
@@ -51,7 +62,7 @@ func deployment(m *v1alpha1.Memcached, image string) *appsv1ac.DeploymentApplyCo
 			WithRollingUpdate(appsv1ac.RollingUpdateDeployment().
 				WithMaxSurge(intstr.FromInt32(1)).
 				WithMaxUnavailable(intstr.FromInt32(0)))).
-		WithTemplate(podTemplate(m, image))
+		WithTemplate(podTemplate(m, images))
 	if m.Spec.MinReadySeconds > 0 {
 		spec.WithMinReadySeconds(m.Spec.MinReadySeconds)
 	}
@@ -62,9 +73,9 @@ func deployment(m *v1alpha1.Memcached, image string) *appsv1ac.DeploymentApplyCo
 		WithSpec(spec)
 }
 
-func podTemplate(m *v1alpha1.Memcached, image string) *corev1ac.PodTemplateSpecApplyConfiguration {
+func podTemplate(m *v1alpha1.Memcached, images images) *corev1ac.PodTemplateSpecApplyConfiguration {
 	pod := corev1ac.PodSpec().
-		WithContainers(container(m, image)).
+		WithContainers(container(m, images.memcached)).
 		WithAutomountServiceAccountToken(false).
 		// Links would put the address of every Service of the namespace in the environment.
 		WithEnableServiceLinks(false).
@@ -74,23 +85,20 @@ func podTemplate(m *v1alpha1.Memcached, image string) *corev1ac.PodTemplateSpecA
 			WithRunAsUser(memcachedUser).
 			WithRunAsGroup(memcachedUser).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)))
+	addAgent(pod, m, images.companion)
 	schedule(pod, m)
 
 	return corev1ac.PodTemplateSpec().
 		WithLabels(podLabels(m)).
 		WithAnnotations(m.Spec.PodMetadata.Annotations).
+		WithAnnotations(nodeAnnotations(m, pod)).
 		WithSpec(pod)
 }
 
 // schedule passes on where and as whom the user wants the pods to run.
 func schedule(pod *corev1ac.PodSpecApplyConfiguration, m *v1alpha1.Memcached) {
 	spec := &m.Spec
-	if len(spec.NodeSelector) > 0 {
-		pod.WithNodeSelector(spec.NodeSelector)
-	}
-	for i := range spec.Tolerations {
-		pod.WithTolerations(as[corev1ac.TolerationApplyConfiguration](&spec.Tolerations[i]))
-	}
+	place(pod, spec)
 	if spec.Affinity != nil {
 		pod.WithAffinity(as[corev1ac.AffinityApplyConfiguration](spec.Affinity))
 	}
@@ -104,14 +112,24 @@ func schedule(pod *corev1ac.PodSpecApplyConfiguration, m *v1alpha1.Memcached) {
 			WithWhenUnsatisfiable(corev1.ScheduleAnyway).
 			WithLabelSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(m))))
 	}
+	if spec.ServiceAccountName != "" {
+		pod.WithServiceAccountName(spec.ServiceAccountName)
+	}
+}
+
+// place is the part of it that holds for every pod of the resource.
+func place(pod *corev1ac.PodSpecApplyConfiguration, spec *v1alpha1.MemcachedSpec) {
+	if len(spec.NodeSelector) > 0 {
+		pod.WithNodeSelector(spec.NodeSelector)
+	}
+	for i := range spec.Tolerations {
+		pod.WithTolerations(as[corev1ac.TolerationApplyConfiguration](&spec.Tolerations[i]))
+	}
 	if spec.PriorityClassName != "" {
 		pod.WithPriorityClassName(spec.PriorityClassName)
 	}
 	for _, secret := range spec.ImagePullSecrets {
 		pod.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(secret.Name))
-	}
-	if spec.ServiceAccountName != "" {
-		pod.WithServiceAccountName(spec.ServiceAccountName)
 	}
 }
 
@@ -126,6 +144,10 @@ func container(m *v1alpha1.Memcached, image string) *corev1ac.ContainerApplyConf
 		WithImage(image).
 		WithCommand("memcached").
 		WithArgs(args(m)...).
+		WithEnv(corev1ac.EnvVar().WithName(memoryVariable).WithValueFrom(corev1ac.EnvVarSource().
+			WithFieldRef(corev1ac.ObjectFieldSelector().
+				WithAPIVersion("v1"). // a default, inside of a struct that is compared as a whole
+				WithFieldPath(fmt.Sprintf("metadata.annotations['%s']", annotationMemory))))).
 		WithPorts(corev1ac.ContainerPort().WithName(portName).WithContainerPort(m.Spec.ContainerPort)).
 		WithResources(corev1ac.ResourceRequirements().WithRequests(resources.Requests).WithLimits(resources.Limits)).
 		WithReadinessProbe(connect().WithPeriodSeconds(5)).
@@ -145,7 +167,7 @@ func container(m *v1alpha1.Memcached, image string) *corev1ac.ContainerApplyConf
 func args(m *v1alpha1.Memcached) []string {
 	all := []string{
 		fmt.Sprintf("--port=%d", m.Spec.ContainerPort),
-		fmt.Sprintf("--memory-limit=%d", m.Spec.Memory.Value()/mebibyte),
+		fmt.Sprintf("--memory-limit=$(%s)", memoryVariable),
 		fmt.Sprintf("--conn-limit=%d", m.Spec.MaxConnections),
 		fmt.Sprintf("--threads=%d", m.Spec.Threads),
 		fmt.Sprintf("--max-item-size=%d", m.Spec.MaxItemSize.Value()),
@@ -154,6 +176,7 @@ func args(m *v1alpha1.Memcached) []string {
 		// memcached refuses items smaller than the chunks it makes large ones of.
 		all = append(all, fmt.Sprintf("--extended=slab_chunk_max=%d", size))
 	}
+	all = append(all, accessArgs(m)...)
 	return append(all, m.Spec.ExtraArgs...)
 }
 

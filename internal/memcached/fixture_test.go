@@ -42,11 +42,11 @@ func startBehind(t *testing.T, lag time.Duration, args ...string) *operatortest.
 	r := &memcached.Reconciler{}
 	return operatortest.StartBehind(t, env, lag, "config/memcached/role.yaml", operator.Options{
 		Name:        memcached.Name,
-		AddToScheme: v1alpha1.AddToScheme,
+		AddToScheme: memcached.AddToScheme,
 		Cache:       memcached.Cache(),
 		BindFlags:   r.BindFlags,
 		Setup:       r.SetupWithManager,
-	}, args...)
+	}, append([]string{"--companion-image=example.com/operator:1"}, args...)...)
 }
 
 // fixture is a namespace of the test's own, with an operator that looks at nothing else.
@@ -137,10 +137,12 @@ func (f *fixture) run(name string) {
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "i"}}},
 		}
 		f.must(f.Create(f.ctx, pod))
+		address := fmt.Sprintf("10.0.0.%d", i+1)
+		pod.Status.PodIP, pod.Status.PodIPs = address, []corev1.PodIP{{IP: address}}
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		f.must(f.Status().Update(f.ctx, pod))
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
-			Addresses: []string{fmt.Sprintf("10.0.0.%d", i+1)},
+			Addresses: []string{address},
 			TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: pod.Name},
 		})
 	}

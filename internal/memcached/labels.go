@@ -23,6 +23,13 @@ var labeled = func() labels.Selector {
 	return labels.NewSelector().Add(*exists)
 }()
 
+// Components beside the nodes, and the ends of their names.
+const (
+	componentDiscovery = "discovery"
+	componentMetrics   = "metrics"
+	nodeListSuffix     = "-nodes"
+)
+
 // selectorLabels select the pods of one Memcached. They are immutable in a
 // Deployment, so they must never depend on anything but the resource's name.
 func selectorLabels(m *v1alpha1.Memcached) map[string]string {
@@ -38,6 +45,19 @@ func childLabels(m *v1alpha1.Memcached) map[string]string {
 		"app.kubernetes.io/component":  "cache",
 		"app.kubernetes.io/managed-by": Name,
 	})
+	return all
+}
+
+// companionSelector selects the pods of a companion, which must not be taken for nodes.
+func companionSelector(m *v1alpha1.Memcached, component string) map[string]string {
+	return map[string]string{"app": "memcached-" + component, labelResource: m.Name}
+}
+
+// companionLabels are on everything of a companion.
+func companionLabels(m *v1alpha1.Memcached, component string) map[string]string {
+	all := childLabels(m)
+	maps.Copy(all, companionSelector(m, component))
+	all["app.kubernetes.io/component"] = component
 	return all
 }
 

@@ -12,15 +12,16 @@ import (
 )
 
 // statefulSet runs the nodes under names that stay: <name>-0.<name>.<namespace>.svc.
-func statefulSet(m *v1alpha1.Memcached, image string) *appsv1ac.StatefulSetApplyConfiguration {
+func statefulSet(m *v1alpha1.Memcached, images images) *appsv1ac.StatefulSetApplyConfiguration {
 	spec := appsv1ac.StatefulSetSpec().
 		WithServiceName(m.Name).
 		WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(m))).
 		// Nodes do not know each other, so none has to wait for another to start. They
-		// are still replaced one by one, and removed from the highest number down.
+		// are still removed from the highest number down.
 		WithPodManagementPolicy(appsv1.ParallelPodManagement).
-		WithUpdateStrategy(appsv1ac.StatefulSetUpdateStrategy().WithType(appsv1.RollingUpdateStatefulSetStrategyType)).
-		WithTemplate(podTemplate(m, image))
+		// A new template alone restarts no node: the operator decides, see live.go.
+		WithUpdateStrategy(appsv1ac.StatefulSetUpdateStrategy().WithType(appsv1.OnDeleteStatefulSetStrategyType)).
+		WithTemplate(podTemplate(m, images))
 	if m.Spec.MinReadySeconds > 0 {
 		spec.WithMinReadySeconds(m.Spec.MinReadySeconds)
 	}

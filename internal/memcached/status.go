@@ -4,6 +4,7 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,7 +21,6 @@ import (
 	"github.com/example/web-operators/internal/apply"
 	"github.com/example/web-operators/internal/conditions"
 	"github.com/example/web-operators/internal/podstate"
-	"github.com/example/web-operators/internal/unsupported"
 )
 
 // Reasons of the conditions, beside those of package apply and of the kubelet.
@@ -31,6 +31,16 @@ const (
 	reasonCreating      = "Creating"
 	reasonUpdating      = "Updating"
 	reasonDeleting      = "Deleting"
+	reasonNodeSilent    = "NodeNotAnswering"
+	reasonInfeasible    = "ResizeInfeasible"
+
+	reasonSecretMissing    = "SecretMissing"
+	reasonSecretInvalid    = "SecretInvalid"
+	reasonSecretUnreadable = "SecretUnreadable"
+
+	reasonDiscoveryNotReady     = "DiscoveryNotReady"
+	reasonNoCompanionImage      = "NoCompanionImage"
+	reasonServiceMonitorUnknown = "ServiceMonitorUnknown"
 )
 
 // cause is why something is as it is: a reason for programs and a message for people.
@@ -39,7 +49,7 @@ type cause struct {
 }
 
 // status tells what was seen, after the plan was carried out or failed.
-func status(m *v1alpha1.Memcached, seen *observed, defaultImage string, failed error) v1alpha1.MemcachedStatus {
+func status(m *v1alpha1.Memcached, seen *observed, images images, failed error) v1alpha1.MemcachedStatus {
 	s := *m.Status.DeepCopy()
 	s.ObservedGeneration = m.Generation
 	s.Nodes = nil
@@ -53,17 +63,31 @@ func status(m *v1alpha1.Memcached, seen *observed, defaultImage string, failed e
 	s.Size = int32(len(s.Nodes))
 	s.Selector = labels.SelectorFromSet(selectorLabels(m)).String()
 	s.Ready = fmt.Sprintf("%d/%d", s.ReadyNodes, wantedNodes(m, seen))
-	s.Image = imageOf(m, defaultImage)
-	s.Endpoint, s.Endpoints = "", v1alpha1.MemcachedEndpoints{}
-	if ours(m, seen.service) {
-		s.Endpoint = serviceAddress(m)
-		s.Endpoints.Service = s.Endpoint
-	}
-
-	s.Endpoints.Nodes = nodeAddresses(m, seen)
-	setConditions(m, seen, &s, failed)
+	s.Image = imageOf(m, seen, images.memcached)
+	s.Endpoints = endpoints(m, seen)
+	s.Endpoint = cmp.Or(s.Endpoints.Discovery, s.Endpoints.Service)
+	s.Restart = restartStatus(m, seen)
+	s.Flush = flushStatus(m, seen)
+	setConditions(m, seen, images, &s, failed)
 	s.Phase = phase(m, &s)
 	return s
+}
+
+// endpoints are the addresses of the Services that are there.
+func endpoints(m *v1alpha1.Memcached, seen *observed) v1alpha1.MemcachedEndpoints {
+	e := v1alpha1.MemcachedEndpoints{Nodes: nodeAddresses(m, seen)}
+	if ours(m, seen.service) {
+		e.Service = serviceAddress(m)
+	}
+	if d := m.Spec.Discovery; d != nil && ours(m, seen.discovery.service) {
+		host := companionHost(m, componentDiscovery)
+		e.Discovery = fmt.Sprintf("%s:%d", host, d.Port)
+		e.NodeList = fmt.Sprintf("http://%s:%d/nodes", host, d.HTTPPort)
+	}
+	if m.Spec.Monitoring != nil && ours(m, seen.metrics.service) {
+		e.Metrics = fmt.Sprintf("http://%s:%d/metrics", companionHost(m, componentMetrics), m.Spec.Monitoring.Port)
+	}
+	return e
 }
 
 // nodeAddresses are the lasting addresses of single nodes, which only a StatefulSet gives.
@@ -81,7 +105,7 @@ func nodeAddresses(m *v1alpha1.Memcached, seen *observed) []string {
 }
 
 // setConditions fills in the conditions; the rest of the status is there already.
-func setConditions(m *v1alpha1.Memcached, seen *observed, s *v1alpha1.MemcachedStatus, failed error) {
+func setConditions(m *v1alpha1.Memcached, seen *observed, images images, s *v1alpha1.MemcachedStatus, failed error) {
 	set := func(conditionType string, status bool, c cause) {
 		conditions.Set(&s.Conditions, m.Generation, conditionType, status, c.reason, c.message)
 	}
@@ -93,20 +117,26 @@ func setConditions(m *v1alpha1.Memcached, seen *observed, s *v1alpha1.MemcachedS
 		return
 	}
 	wanted, w := wantedNodes(m, seen), seen.workload(m)
-	ready := cause{reasonAllNodesReady, fmt.Sprintf("All %d nodes are ready", wanted)}
+	ready := cause{reasonAllNodesReady, fmt.Sprintf("All %d nodes are ready", wanted) + waitingForRestart(m, seen, images.memcached)}
 	if wanted == 0 {
 		ready = cause{reasonScaledToZero, "The size is 0"}
 	}
 	notReady := cause{reasonNodesNotReady, notReadyMessage(s.ReadyNodes, wanted, s.Size, isServed(m, seen))}
+	if s.ReadyNodes == wanted && s.Size == wanted && isServed(m, seen) && !isDiscoverable(m, seen) {
+		notReady = cause{reasonDiscoveryNotReady, fmt.Sprintf("All %d nodes are ready, and the discovery endpoint does not answer", wanted)}
+	}
 	moving := cause{reasonUpdating, notReady.message}
+	if change := changeMessage(m, seen); change != "" {
+		moving.message = change
+	}
 	if !hasRun(m) {
 		moving.reason = reasonCreating
 	}
 
-	stuck := stuckCause(m, failed)
+	stuck := stuckCause(failed)
 	// All views must agree: the caches of workloads and pods are not of one moment.
 	rolledOut := w.rolledOut(wanted, wasComplete(m) && !seen.written)
-	complete := stuck == nil && failed == nil && isServed(m, seen) &&
+	complete := stuck == nil && failed == nil && isServed(m, seen) && isDiscoverable(m, seen) &&
 		rolledOut && w.available == wanted && s.Size == wanted && s.ReadyNodes == wanted
 	lost := stuck == nil && !complete && wasComplete(m) && rolledOut
 
@@ -125,18 +155,32 @@ func setConditions(m *v1alpha1.Memcached, seen *observed, s *v1alpha1.MemcachedS
 		set(v1alpha1.ConditionProgressing, true, moving)
 	}
 
-	trouble := firstCause(stuck, unsupportedCause(m))
+	trouble := stuck
 	if !complete {
-		trouble = firstCause(trouble, w.trouble, nodeTrouble(seen.nodes))
+		trouble = firstCause(trouble, w.trouble, podTrouble(seen.nodes), seen.infeasible, resizeCause(seen), silentCause(seen))
 	}
+	trouble = firstCause(trouble, companionTrouble(m, seen, images))
 	switch {
 	case trouble != nil:
 		set(v1alpha1.ConditionDegraded, true, *trouble)
 	case lost:
 		set(v1alpha1.ConditionDegraded, true, notReady)
+	case wantsServiceMonitor(m) && !seen.serviceMonitorsKnown:
+		set(v1alpha1.ConditionDegraded, false, cause{reasonServiceMonitorUnknown,
+			"The cluster does not know ServiceMonitors; one is created when the Prometheus Operator's definition of them is installed"})
 	default:
 		set(v1alpha1.ConditionDegraded, false, cause{conditions.ReasonAsExpected, "Nothing keeps the nodes from the wanted state"})
 	}
+}
+
+// companionTrouble is the first thing that keeps a companion from running.
+func companionTrouble(m *v1alpha1.Memcached, seen *observed, images images) *cause {
+	if wantsNodeList(m) && images.companion == "" {
+		return &cause{reasonNoCompanionImage,
+			"discovery and monitoring run the operator's own image, and the operator does not know its name: start it with --companion-image or OPERATOR_IMAGE"}
+	}
+	return firstCause(deploymentWorkload(seen.discovery.deployment).trouble, deploymentWorkload(seen.metrics.deployment).trouble,
+		podTrouble(seen.companions))
 }
 
 // notReadyMessage tells what is missing until all nodes of the current spec are there.
@@ -154,27 +198,57 @@ func notReadyMessage(ready, wanted, all int32, served bool) string {
 }
 
 // stuckCause is why the children cannot be brought to the current spec at all.
-func stuckCause(m *v1alpha1.Memcached, failed error) *cause {
-	if notYet.Block(&m.Spec) {
-		return unsupportedCause(m)
-	}
+func stuckCause(failed error) *cause {
 	if failed == nil || apply.IsWaiting(failed) {
 		return nil
 	}
 	return &cause{apply.Reason(failed), failed.Error()}
 }
 
-func unsupportedCause(m *v1alpha1.Memcached) *cause {
-	if message := notYet.Message(&m.Spec); message != "" {
-		return &cause{unsupported.Reason, message}
+// silentCause tells of a node that does not do what it is told, or does not answer.
+func silentCause(seen *observed) *cause {
+	if seen.refused != nil {
+		return &cause{reasonNodeSilent, seen.refused.Error()}
+	}
+	for i := range seen.nodes {
+		if err := seen.readings[seen.nodes[i].Name].err; err != nil {
+			return &cause{reasonNodeSilent, fmt.Sprintf("Node %s: %v", seen.nodes[i].Name, err)}
+		}
 	}
 	return nil
 }
 
-// nodeTrouble is the first thing that keeps a node from running.
-func nodeTrouble(nodes []corev1.Pod) *cause {
-	for i := range nodes {
-		if reason, message := podstate.Trouble(&nodes[i]); reason != "" {
+// waitingForRestart tells what the nodes get at their next restart, for which alone they
+// are not restarted.
+func waitingForRestart(m *v1alpha1.Memcached, seen *observed, defaultImage string) string {
+	message := ""
+	older := 0
+	if template := seen.template(m); template != nil && m.Spec.Workload == v1alpha1.WorkloadStatefulSet {
+		for i := range seen.nodes {
+			if isOfOlderTemplate(&seen.nodes[i], template.Annotations) {
+				older++
+			}
+		}
+	}
+	if older > 0 {
+		message += fmt.Sprintf("; %d of them get a newer pod template at their next restart", older)
+	}
+	for i := range seen.nodes {
+		if c := unshrunk(&seen.nodes[i]); c != nil {
+			message += fmt.Sprintf("; one keeps its larger memory limit until its next restart (%s)", c.message)
+			break
+		}
+	}
+	if image := imageOf(m, seen, defaultImage); m.Spec.Image == "" && image != defaultImage {
+		message += fmt.Sprintf("; they keep %s until their next restart, when they get %s", image, defaultImage)
+	}
+	return message
+}
+
+// podTrouble is the first thing that keeps a pod from running.
+func podTrouble(pods []corev1.Pod) *cause {
+	for i := range pods {
+		if reason, message := podstate.Trouble(&pods[i]); reason != "" {
 			return &cause{reason, message}
 		}
 	}
@@ -223,7 +297,7 @@ func hasRun(m *v1alpha1.Memcached) bool {
 
 // isOutcome is true of the reasons that end progress: the nodes have all been ready.
 func isOutcome(reason string) bool {
-	return reason == reasonAllNodesReady || reason == reasonScaledToZero || reason == reasonNodesNotReady
+	return reason == reasonAllNodesReady || reason == reasonScaledToZero || reason == reasonNodesNotReady || reason == reasonDiscoveryNotReady
 }
 
 // wasComplete reports whether this generation of the spec has been reached before. A
@@ -239,6 +313,12 @@ func isServed(m *v1alpha1.Memcached, seen *observed) bool {
 		return false
 	}
 	return !slices.ContainsFunc(seen.nodes, func(node corev1.Pod) bool { return !seen.listed[node.Name] })
+}
+
+// isDiscoverable reports whether clients that ask for the list of nodes get an answer.
+func isDiscoverable(m *v1alpha1.Memcached, seen *observed) bool {
+	return m.Spec.Discovery == nil ||
+		ours(m, seen.discovery.service) && ours(m, seen.discovery.deployment) && seen.discovery.deployment.Status.AvailableReplicas > 0
 }
 
 // wantedNodes is the size; where that is left to others, it is what they have set.
@@ -282,5 +362,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, m *v1alpha1.Memcached, s v
 func canWait(before, after *v1alpha1.MemcachedStatus) bool {
 	return meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionProgressing) &&
 		conditions.SameState(before.Conditions, after.Conditions) &&
+		// What was done to a node is known from nowhere else.
+		equality.Semantic.DeepEqual(before.Restart, after.Restart) && equality.Semantic.DeepEqual(before.Flush, after.Flush) &&
 		!slices.ContainsFunc(before.Nodes, func(node string) bool { return !slices.Contains(after.Nodes, node) })
 }

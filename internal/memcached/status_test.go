@@ -16,11 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/web-operators/api/cache/v1alpha1"
 	"github.com/example/web-operators/internal/apply"
 )
+
+// testImages are those that the operator was told.
+var testImages = images{memcached: DefaultImage, companion: "example.com/operator:1"}
 
 // world is an observation of m with a number of nodes, the first of which are ready.
 func world(m *v1alpha1.Memcached, nodes, ready int32) *observed {
@@ -54,7 +58,7 @@ func world(m *v1alpha1.Memcached, nodes, ready int32) *observed {
 func stateful(s *v1alpha1.MemcachedSpec) { s.Workload = v1alpha1.WorkloadStatefulSet }
 
 // asStatefulSet is the same world with a StatefulSet in the place of the Deployment.
-func asStatefulSet(seen *observed) *observed {
+func asStatefulSet(m *v1alpha1.Memcached, seen *observed) *observed {
 	d := seen.deployment
 	seen.deployment = nil
 	seen.statefulSet = &appsv1.StatefulSet{
@@ -65,12 +69,22 @@ func asStatefulSet(seen *observed) *observed {
 			ReadyReplicas: d.Status.ReadyReplicas, AvailableReplicas: d.Status.AvailableReplicas,
 		},
 	}
+	seen.statefulSet.UID = "set"
+	seen.readings = map[string]reading{}
+	for i := range seen.nodes {
+		pod := &seen.nodes[i]
+		pod.OwnerReferences = []metav1.OwnerReference{{UID: seen.statefulSet.UID, Controller: ptr.To(true)}}
+		pod.Annotations = nodeAnnotations(m, &corev1ac.PodSpecApplyConfiguration{Containers: []corev1ac.ContainerApplyConfiguration{{}}})
+		pod.Spec.Containers = []corev1.Container{{Name: containerName, Resources: resourcesOf(m)}}
+		seen.readings[pod.Name] = reading{verified: true}
+	}
+	seen.resizable = true
 	return seen
 }
 
 // settled is m after all its nodes have been ready.
 func settled(m *v1alpha1.Memcached) *v1alpha1.Memcached {
-	m.Status = status(m, world(m, *m.Spec.Size, *m.Spec.Size), DefaultImage, nil)
+	m.Status = status(m, world(m, *m.Spec.Size, *m.Spec.Size), testImages, nil)
 	return m
 }
 
@@ -155,14 +169,14 @@ func TestStatus(t *testing.T) {
 		},
 		{
 			name: "StatefulSet", m: sample(stateful),
-			seen: func(m *v1alpha1.Memcached) *observed { return asStatefulSet(world(m, 3, 3)) },
+			seen: func(m *v1alpha1.Memcached) *observed { return asStatefulSet(m, world(m, 3, 3)) },
 			want: "True/AllNodesReady False/AllNodesReady False/AsExpected", phase: v1alpha1.PhaseRunning, ready: "3/3",
 		},
 		{
 			name: "the Deployment is left beside the StatefulSet", m: sample(stateful),
 			seen: func(m *v1alpha1.Memcached) *observed {
 				seen := world(m, 6, 6)
-				seen.statefulSet = asStatefulSet(world(m, 3, 3)).statefulSet
+				seen.statefulSet = asStatefulSet(m, world(m, 3, 3)).statefulSet
 				return seen
 			},
 			want: "False/NodesNotReady True/Creating False/AsExpected", phase: v1alpha1.PhaseUpdating, ready: "6/3",
@@ -212,14 +226,10 @@ func TestStatus(t *testing.T) {
 			want:   "False/NodesNotReady True/Creating False/AsExpected", phase: v1alpha1.PhaseUpdating, ready: "3/3",
 		},
 		{
-			name: "unsupported and blocked", m: sample(func(s *v1alpha1.MemcachedSpec) { s.Auth = &v1alpha1.MemcachedAuth{} }),
-			seen: func(*v1alpha1.Memcached) *observed { return &observed{} },
-			want: "False/Unsupported False/Unsupported True/Unsupported", phase: v1alpha1.PhaseDegraded, ready: "0/3",
-		},
-		{
-			name: "unsupported", m: sample(func(s *v1alpha1.MemcachedSpec) { s.Monitoring = &v1alpha1.MemcachedMonitoring{} }),
-			seen: func(m *v1alpha1.Memcached) *observed { return world(m, 3, 3) },
-			want: "True/AllNodesReady False/AllNodesReady True/Unsupported", phase: v1alpha1.PhaseDegraded, ready: "3/3",
+			name: "no Secret", m: sample(func(s *v1alpha1.MemcachedSpec) { s.Auth = &v1alpha1.MemcachedAuth{SecretName: "users"} }),
+			seen:   func(*v1alpha1.Memcached) *observed { return &observed{} },
+			failed: &secretError{reason: reasonSecretMissing, message: "There is no Secret users"},
+			want:   "False/SecretMissing False/SecretMissing True/SecretMissing", phase: v1alpha1.PhaseDegraded, ready: "0/3",
 		},
 		{
 			name: "being deleted", m: func() *v1alpha1.Memcached {
@@ -234,7 +244,7 @@ func TestStatus(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			seen := test.seen(test.m)
-			s := status(test.m, seen, DefaultImage, test.failed)
+			s := status(test.m, seen, testImages, test.failed)
 			var got []string
 			for _, conditionType := range []string{v1alpha1.ConditionAvailable, v1alpha1.ConditionProgressing, v1alpha1.ConditionDegraded} {
 				c := meta.FindStatusCondition(s.Conditions, conditionType)
@@ -252,7 +262,7 @@ func TestStatus(t *testing.T) {
 			if s.ObservedGeneration != test.m.Generation || s.Selector != "app=memcached,memcached_cr=sample" || s.Image == "" {
 				t.Errorf("status %+v", s)
 			}
-			if again := status(withStatus(test.m, s), seen, DefaultImage, test.failed); !equalStatus(s, again) {
+			if again := status(withStatus(test.m, s), seen, testImages, test.failed); !equalStatus(s, again) {
 				t.Errorf("the same observation gives another status:\n%+v\n%+v", s, again)
 			}
 		})
@@ -279,8 +289,8 @@ func TestNodes(t *testing.T) {
 	}
 	m := sample()
 	seen := world(m, 0, 0)
-	seen.nodes = nodesAmong(pods)
-	if s := status(m, seen, DefaultImage, nil); !slices.Equal(s.Nodes, []string{"a", "b", "c"}) || s.Size != 3 {
+	seen.nodes = sorted(podsOf(nil, pods))
+	if s := status(m, seen, testImages, nil); !slices.Equal(s.Nodes, []string{"a", "b", "c"}) || s.Size != 3 {
 		t.Errorf("%v", s.Nodes)
 	}
 }

@@ -30,7 +30,7 @@ type workload struct {
 // workload is what runs the nodes that the resource asks for.
 func (seen *observed) workload(m *v1alpha1.Memcached) workload {
 	if m.Spec.Workload == v1alpha1.WorkloadStatefulSet {
-		return statefulSetWorkload(seen.statefulSet)
+		return statefulSetWorkload(seen.statefulSet, updatedNodes(m, seen))
 	}
 	return deploymentWorkload(seen.deployment)
 }
@@ -58,8 +58,9 @@ func deploymentWorkload(d *appsv1.Deployment) workload {
 	return w
 }
 
-// A StatefulSet's status does not tell why a pod could not be made.
-func statefulSetWorkload(s *appsv1.StatefulSet) workload {
+// A StatefulSet's status does not tell why a pod could not be made. Nor does it know
+// which nodes are what the spec says: they are changed while they run.
+func statefulSetWorkload(s *appsv1.StatefulSet, updated int32) workload {
 	if s == nil {
 		return workload{}
 	}
@@ -68,7 +69,7 @@ func statefulSetWorkload(s *appsv1.StatefulSet) workload {
 		current:    s.Status.ObservedGeneration >= s.Generation,
 		replicas:   ptr.Deref(s.Spec.Replicas, 1),
 		total:      s.Status.Replicas,
-		updated:    s.Status.UpdatedReplicas,
+		updated:    updated,
 		available:  s.Status.AvailableReplicas,
 	}
 }
@@ -81,4 +82,16 @@ func statefulSetWorkload(s *appsv1.StatefulSet) workload {
 // controller has not looked at yet is none of our fields, and no reason to doubt.
 func (w workload) rolledOut(wanted int32, trusted bool) bool {
 	return w.generation > 0 && (w.current || trusted) && w.replicas == wanted && w.total == wanted && w.updated == wanted
+}
+
+// template is that of the workload which runs the nodes, or nil.
+func (seen *observed) template(m *v1alpha1.Memcached) *corev1.PodTemplateSpec {
+	switch {
+	case m.Spec.Workload == v1alpha1.WorkloadStatefulSet && ours(m, seen.statefulSet):
+		return &seen.statefulSet.Spec.Template
+	case m.Spec.Workload != v1alpha1.WorkloadStatefulSet && ours(m, seen.deployment):
+		return &seen.deployment.Spec.Template
+	default:
+		return nil
+	}
 }

@@ -59,6 +59,12 @@ func TestMemcachedClient(t *testing.T) {
 // startClient runs the test's client of memcached in a pod.
 func startClient(t *testing.T, ns namespace, name string, args ...string) {
 	t.Helper()
+	startProgram(t, ns, name, "quay.io/daein/cacheclient:latest", args...)
+}
+
+// startProgram runs an image of the tests in a pod.
+func startProgram(t *testing.T, ns namespace, name, image string, args ...string) {
+	t.Helper()
 	list, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
@@ -72,10 +78,10 @@ spec:
   automountServiceAccountToken: false
   securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
   containers:
-  - name: cacheclient
-    image: quay.io/daein/cacheclient:latest
+  - name: client
+    image: %s
     args: %s
-    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}`, name, list))
+    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}`, name, image, list))
 }
 
 // clientResult waits for the client to end and reads what it found.

@@ -174,6 +174,14 @@ func leader(t *testing.T, namespace string) string {
 // portForward opens a port of this machine to one of a pod and returns its number.
 func portForward(t *testing.T, namespace, object, port string) string {
 	t.Helper()
+	number, end := startForward(t, namespace, object, port)
+	t.Cleanup(end)
+	return number
+}
+
+// startForward does it until it is ended.
+func startForward(t *testing.T, namespace, object, port string) (number string, end func()) {
+	t.Helper()
 	cmd := exec.Command(filepath.Join(root, "bin/kubectl"), "port-forward", "-n", namespace, object, ":"+port)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -182,19 +190,21 @@ func portForward(t *testing.T, namespace, object, port string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	end = func() {
 		cmd.Process.Kill() //nolint:errcheck // it may have ended by itself
 		cmd.Wait()         //nolint:errcheck // it was killed
-	})
+	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
+		end()
 		t.Fatal(err)
 	}
 	found := regexp.MustCompile(`127\.0\.0\.1:(\d+) ->`).FindStringSubmatch(line)
 	if found == nil {
+		end()
 		t.Fatalf("kubectl port-forward said %q", line)
 	}
-	return found[1]
+	return found[1], end
 }
 
 // Undeploying with resources present must neither hang nor leave anything.

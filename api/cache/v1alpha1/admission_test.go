@@ -92,7 +92,6 @@ func TestAdmission(t *testing.T) {
 		"discovery":                 {spec: `{discovery: {}}`},
 		"discovery ports equal":     {spec: `{discovery: {port: 9000, httpPort: 9000}}`, want: "discovery.port and discovery.httpPort must differ"},
 		"discovery and monitoring":  {spec: `{discovery: {}, monitoring: {}}`},
-		"monitoring port taken":     {spec: `{discovery: {}, monitoring: {port: 8080}}`, want: "monitoring.port must differ"},
 		"service monitor":           {spec: `{monitoring: {serviceMonitor: {labels: {release: prometheus}}}}`},
 		"disruption":                {spec: `{disruption: {}}`},
 		"disruption 50%":            {spec: `{disruption: {maxUnavailable: "50%"}}`},

@@ -23,9 +23,11 @@ const (
 type MemcachedTLS struct {
 	// secretName names a Secret in the same namespace with the keys `tls.crt` and
 	// `tls.key`, and `ca.crt` when clientAuth is Require: the layout of
-	// cert-manager and of `kubectl create secret tls`. New contents of the Secret
-	// are served without a restart. Naming another Secret restarts the nodes,
-	// which empties them.
+	// cert-manager and of `kubectl create secret tls`. A certificate that is
+	// restricted to some uses must be for servers, and for clients, too, when
+	// clientAuth is Require: the operator shows it to the nodes. New contents of
+	// the Secret are served without a restart. Naming another Secret restarts the
+	// nodes, which empties them.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -45,9 +47,10 @@ type MemcachedTLS struct {
 type MemcachedAuth struct {
 	// secretName names a Secret in the same namespace, either with the keys
 	// `username` and `password` for one user (the type kubernetes.io/basic-auth),
-	// or with the key `users` for several, one `name:password` in each line. New
-	// contents of the Secret take effect without a restart. Naming another Secret
-	// restarts the nodes, which empties them.
+	// or with the key `users` for up to 8, one `name:password` in each line. A name
+	// and its password have at most 200 bytes and no spaces. New contents of the
+	// Secret take effect without a restart. Naming another Secret restarts the
+	// nodes, which empties them.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -83,8 +86,7 @@ type MemcachedService struct {
 // +kubebuilder:validation:XValidation:rule="self.port != self.httpPort",message="discovery.port and discovery.httpPort must differ: change one of them"
 type MemcachedDiscovery struct {
 	// replicas is the number of pods that answer. It defaults to 2, so that one is
-	// left when a cluster node goes; it is from 1 to 10. They also serve the
-	// metrics of monitoring.
+	// left when a cluster node goes; it is from 1 to 10.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
@@ -121,7 +123,8 @@ type MemcachedMonitoring struct {
 
 	// serviceMonitor creates a ServiceMonitor, which makes the Prometheus Operator
 	// scrape the metrics. Without it there is none. Where the cluster does not
-	// know ServiceMonitors nothing is created until it does.
+	// know ServiceMonitors nothing is created until it does; the condition
+	// Degraded then has the reason ServiceMonitorUnknown, and is False.
 	// +optional
 	ServiceMonitor *MemcachedServiceMonitor `json:"serviceMonitor,omitempty"`
 }

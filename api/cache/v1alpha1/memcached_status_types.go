@@ -98,6 +98,11 @@ type MemcachedStatus struct {
 	// +optional
 	Endpoints MemcachedEndpoints `json:"endpoints,omitzero"`
 
+	// restart tells about the node that was restarted last for a change of the
+	// spec. Only workload StatefulSet has it.
+	// +optional
+	Restart *MemcachedRestartStatus `json:"restart,omitempty"`
+
 	// flush tells how far the last flush is that spec.flush asked for.
 	// +optional
 	Flush *MemcachedFlushStatus `json:"flush,omitempty"`
@@ -127,6 +132,31 @@ type MemcachedEndpoints struct {
 	// metrics is the URL of the Prometheus metrics.
 	// +optional
 	Metrics string `json:"metrics,omitempty"`
+}
+
+// MemcachedRestartStatus tells about the node that was restarted last.
+type MemcachedRestartStatus struct {
+	// node is its name.
+	// +required
+	Node string `json:"node"`
+
+	// uid is that of the pod that was replaced.
+	// +required
+	UID string `json:"uid"`
+
+	// startTime is when it was restarted.
+	// +required
+	StartTime metav1.Time `json:"startTime,omitzero"`
+
+	// hitRatePercent is the share of reads that it had the item for before. It is
+	// absent when it had hardly any reads.
+	// +optional
+	HitRatePercent int32 `json:"hitRatePercent,omitempty"`
+
+	// warm is true when it is ready again, and has its hit rate back as far as
+	// spec.warmup asks for it.
+	// +optional
+	Warm bool `json:"warm,omitempty"`
 }
 
 // MemcachedFlushStatus tells how far a flush is.

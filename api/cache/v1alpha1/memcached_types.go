@@ -30,7 +30,6 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || !has(self.memory) || quantity(string(self.resources.limits['memory'])).compareTo(quantity(string(self.memory))) > 0",message="resources.limits.memory must be larger than memory, because connections, threads and the hash table need room beside the items: raise it, lower memory, or remove it to have it derived",fieldPath=".resources"
 // +kubebuilder:validation:XValidation:rule="!has(self.workload) || self.workload != 'StatefulSet' || !has(self.service) || self.service.type == 'Headless'",message="workload StatefulSet needs service.type Headless, because its nodes are reached by their own names under the Service: set service.type to Headless",fieldPath=".service"
 // +kubebuilder:validation:XValidation:rule="!has(self.warmup) || has(self.workload) && self.workload == 'StatefulSet'",message="warmup needs workload StatefulSet, because a Deployment does not wait between its pods: set workload to StatefulSet or remove warmup",fieldPath=".warmup"
-// +kubebuilder:validation:XValidation:rule="!has(self.discovery) || !has(self.monitoring) || (self.monitoring.port != self.discovery.port && self.monitoring.port != self.discovery.httpPort)",message="monitoring.port must differ from discovery.port and discovery.httpPort, because one pod listens on all of them: change one of them",fieldPath=".monitoring"
 type MemcachedSpec struct {
 	// size is the number of memcached nodes. It defaults to 1; 0 stops all nodes
 	// and keeps the resource. `kubectl scale` and autoscalers change this field
@@ -63,7 +62,9 @@ type MemcachedSpec struct {
 	// Deployment: interchangeable pods; every change of their settings replaces,
 	// and so empties, them.
 	// StatefulSet: nodes under names that stay
-	// (`<name>-0.<name>.<namespace>.svc`), replaced one after the other.
+	// (`<name>-0.<name>.<namespace>.svc`). Their memory and resources change
+	// while they run; other settings restart them one after the other, each when
+	// the one before is ready, and warm where warmup asks for it.
 	// Changing the workload replaces all nodes, which empties them; the old ones
 	// go when the new ones are ready.
 	// +optional
@@ -72,8 +73,10 @@ type MemcachedSpec struct {
 
 	// memory is how much memory each node has for items (memcached's -m), at least
 	// 8Mi, rounded down to whole mebibytes. It defaults to 64Mi. The container's
-	// requests and limits are derived from it and are larger. A change restarts
-	// the nodes one after the other, which empties them.
+	// requests and limits are derived from it and are larger. A change keeps the
+	// items of workload StatefulSet: its nodes grow and shrink while they run, and
+	// a smaller one keeps what fits. A Deployment's nodes are replaced one after
+	// the other, which empties them.
 	// +optional
 	// +kubebuilder:default="64Mi"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('8Mi')) >= 0",message="memory must be at least 8Mi, the least that memcached runs with; quantities need their unit, such as 64Mi"
@@ -139,7 +142,8 @@ type MemcachedSpec struct {
 	// resources override the requests and limits of the memcached container, each
 	// by its name (`limits.memory`); what is not given stays derived from memory,
 	// maxConnections and threads. limits.memory must be larger than memory. A
-	// change restarts the nodes, which empties them.
+	// change is made to the running nodes of workload StatefulSet. A Deployment's
+	// nodes are replaced one after the other, which empties them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="resources.claims is not supported: remove it"
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
@@ -211,13 +215,15 @@ type MemcachedSpec struct {
 	PodMetadata MemcachedPodMetadata `json:"podMetadata,omitzero"`
 
 	// nodeSelector are the labels that a cluster node must have to run a memcached
-	// node. A change restarts the nodes, which empties them.
+	// node, or a pod of discovery or monitoring. A change restarts the nodes,
+	// which empties them.
 	// +optional
 	// +mapType=atomic
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
-	// tolerations are the taints of cluster nodes that the memcached pods
-	// tolerate. A change restarts the nodes, which empties them.
+	// tolerations are the taints of cluster nodes that the memcached pods, and
+	// those of discovery and monitoring, tolerate. A change restarts the nodes,
+	// which empties them.
 	// +optional
 	// +listType=atomic
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
@@ -236,15 +242,17 @@ type MemcachedSpec struct {
 	// +listMapKey=whenUnsatisfiable
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
-	// priorityClassName is the PriorityClass of the memcached pods. It defaults to
-	// the cluster's default. A change restarts the nodes, which empties them.
+	// priorityClassName is the PriorityClass of the memcached pods, and of those of
+	// discovery and monitoring. It defaults to the cluster's default. A change
+	// restarts the nodes, which empties them.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// imagePullSecrets name Secrets in the same namespace with which image is
-	// pulled. A change restarts the nodes, which empties them.
+	// imagePullSecrets name Secrets in the same namespace with which images are
+	// pulled, also that of discovery and monitoring. A change restarts the nodes,
+	// which empties them.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -39,6 +39,7 @@ type Operator struct {
 
 	mu       sync.Mutex
 	requests []string
+	waiting  int // for an answer
 	last     time.Time
 }
 
@@ -124,6 +125,9 @@ func (o *Operator) Settle(t *testing.T) {
 	for {
 		o.mu.Lock()
 		idle := min(time.Since(o.last), time.Since(begin))
+		if o.waiting > 0 {
+			idle = 0
+		}
 		o.mu.Unlock()
 		if idle > quiet {
 			return
@@ -174,9 +178,14 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Query().Get("watch") == "" {
 		r.operator.mu.Lock()
 		r.operator.requests = append(r.operator.requests, request.Method+" "+request.URL.Path)
+		r.operator.waiting++
+		r.operator.mu.Unlock()
+		response, err := r.next.RoundTrip(request)
+		r.operator.mu.Lock()
+		r.operator.waiting--
 		r.operator.last = time.Now()
 		r.operator.mu.Unlock()
-		return r.next.RoundTrip(request)
+		return response, err
 	}
 	response, err := r.next.RoundTrip(request)
 	if err == nil && r.lag > 0 {

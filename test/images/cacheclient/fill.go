@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"iter"
 	"net"
 	"strconv"
 	"strings"
@@ -77,7 +78,14 @@ func fill(server string, connections, valueBytes int) (*filled, error) {
 			break
 		}
 	}
-	if err := items.store(filledTimes*before.Limit/(valueBytes+itemOverhead), bytes.Repeat([]byte{'x'}, valueBytes)); err != nil {
+	value := bytes.Repeat([]byte{'x'}, valueBytes)
+	if err := items.store(func(yield func(string, []byte) bool) {
+		for i := range filledTimes * before.Limit / (valueBytes + itemOverhead) {
+			if !yield(strconv.Itoa(i), value) {
+				return
+			}
+		}
+	}); err != nil {
 		return nil, err
 	}
 	return statistics.stats()
@@ -86,28 +94,33 @@ func fill(server string, connections, valueBytes int) (*filled, error) {
 // A connection to a node.
 type connection struct {
 	net.Conn
-	in *bufio.Reader
+	in       *bufio.Reader
+	patience time.Duration
 }
 
-func dial(server string) (*connection, error) {
-	c, err := net.DialTimeout("tcp", server, ioPatience)
+func dial(server string) (*connection, error) { return dialFor(server, ioPatience) }
+
+func dialFor(server string, patience time.Duration) (*connection, error) {
+	c, err := net.DialTimeout("tcp", server, patience)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{c, bufio.NewReader(c)}, nil
+	return &connection{c, bufio.NewReader(c), patience}, nil
 }
 
 // store does not wait for an answer to each item, which makes it fast.
-func (c *connection) store(items int, value []byte) error {
+func (c *connection) store(items iter.Seq2[string, []byte]) error {
 	out := bufio.NewWriterSize(c, 1<<16)
-	for i := range items {
-		if i%1000 == 0 {
-			if err := c.SetDeadline(time.Now().Add(ioPatience)); err != nil {
+	n := 0
+	for key, value := range items {
+		if n%1000 == 0 {
+			if err := c.SetDeadline(time.Now().Add(c.patience)); err != nil {
 				return err
 			}
 		}
+		n++
 		// An error stays in out until it is flushed.
-		fmt.Fprintf(out, "set %d 0 0 %d noreply\r\n%s\r\n", i, len(value), value)
+		fmt.Fprintf(out, "set %s 0 0 %d noreply\r\n%s\r\n", key, len(value), value)
 	}
 	fmt.Fprint(out, "version\r\n")
 	if err := out.Flush(); err != nil {
@@ -126,10 +139,26 @@ func (c *connection) store(items int, value []byte) error {
 }
 
 func (c *connection) stats() (*filled, error) {
-	if err := c.SetDeadline(time.Now().Add(ioPatience)); err != nil {
+	values, err := c.statistics("stats\r\n")
+	if err != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprint(c, "stats\r\n"); err != nil {
+	return &filled{
+		Connections: values["curr_connections"],
+		Items:       values["curr_items"],
+		Bytes:       values["bytes"],
+		Limit:       values["limit_maxbytes"],
+		Evictions:   values["evictions"],
+		HashBytes:   values["hash_bytes"],
+	}, nil
+}
+
+// statistics are all that are numbers.
+func (c *connection) statistics(command string) (map[string]int, error) {
+	if err := c.SetDeadline(time.Now().Add(c.patience)); err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprint(c, command); err != nil {
 		return nil, err
 	}
 	values := map[string]int{}
@@ -140,18 +169,10 @@ func (c *connection) stats() (*filled, error) {
 		}
 		words := strings.Fields(line)
 		if len(words) != 3 {
-			break
+			return values, nil
 		}
 		if number, err := strconv.Atoi(words[2]); err == nil {
 			values[words[1]] = number
 		}
 	}
-	return &filled{
-		Connections: values["curr_connections"],
-		Items:       values["curr_items"],
-		Bytes:       values["bytes"],
-		Limit:       values["limit_maxbytes"],
-		Evictions:   values["evictions"],
-		HashBytes:   values["hash_bytes"],
-	}, nil
 }

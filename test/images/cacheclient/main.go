@@ -8,6 +8,11 @@
 //	  stores and reads keys through the name, spread over the nodes, and through each node
 //	cacheclient fill HOST:PORT CONNECTIONS VALUEBYTES
 //	  opens connections and fills the one node until it throws items away
+//	cacheclient scan HOST PORTS
+//	  tries the ports from 1 on, and tells what those that are open say to a stranger
+//	cacheclient load HOST:PORT,... ITEMS BATCHES SECONDS REFILL
+//	  fills the nodes with items, then reads so many batches of them in a second, and
+//	  with a REFILL of 1 stores again what it misses; tests ask at port 9090, see control
 package main
 
 import (
@@ -16,6 +21,7 @@ import (
 	"log"
 	"os"
 	"strconv"
+	"strings"
 )
 
 func main() {
@@ -27,9 +33,10 @@ func main() {
 
 func run(args []string) error {
 	if len(args) < 3 {
-		return fmt.Errorf("usage: cacheclient check HOST:PORT NODES | fill HOST:PORT CONNECTIONS VALUEBYTES")
+		return fmt.Errorf("usage: cacheclient check HOST:PORT NODES | fill HOST:PORT CONNECTIONS VALUEBYTES | scan HOST PORTS | " +
+			"load HOST:PORT,... ITEMS BATCHES SECONDS REFILL")
 	}
-	numbers := make([]int, 0, 2)
+	numbers := make([]int, 0, 4)
 	for _, arg := range args[2:] {
 		number, err := strconv.Atoi(arg)
 		if err != nil {
@@ -44,6 +51,10 @@ func run(args []string) error {
 		result, err = check(args[1], numbers[0])
 	case args[0] == "fill" && len(numbers) == 2:
 		result, err = fill(args[1], numbers[0], numbers[1])
+	case args[0] == "scan" && len(numbers) == 1:
+		result, err = scan(args[1], numbers[0])
+	case args[0] == "load" && len(numbers) == 4:
+		return runLoad(strings.Split(args[1], ","), numbers[0], numbers[1], numbers[2], numbers[3] == 1)
 	default:
 		err = fmt.Errorf("unknown command %q", args)
 	}

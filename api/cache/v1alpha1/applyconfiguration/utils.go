@@ -39,6 +39,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &cachev1alpha1.MemcachedNetworkPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MemcachedPodMetadata"):
 		return &cachev1alpha1.MemcachedPodMetadataApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MemcachedRestartStatus"):
+		return &cachev1alpha1.MemcachedRestartStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MemcachedService"):
 		return &cachev1alpha1.MemcachedServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MemcachedServiceMonitor"):

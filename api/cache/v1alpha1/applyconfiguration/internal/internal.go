@@ -160,6 +160,24 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: separable
+- name: com.github.example.web-operators.api.cache.v1alpha1.MemcachedRestartStatus
+  map:
+    fields:
+    - name: hitRatePercent
+      type:
+        scalar: numeric
+    - name: node
+      type:
+        scalar: string
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: uid
+      type:
+        scalar: string
+    - name: warm
+      type:
+        scalar: boolean
 - name: com.github.example.web-operators.api.cache.v1alpha1.MemcachedService
   map:
     fields:
@@ -338,6 +356,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: readyNodes
       type:
         scalar: numeric
+    - name: restart
+      type:
+        namedType: com.github.example.web-operators.api.cache.v1alpha1.MemcachedRestartStatus
     - name: selector
       type:
         scalar: string

@@ -12,9 +12,10 @@ package v1alpha1
 type MemcachedAuthApplyConfiguration struct {
 	// secretName names a Secret in the same namespace, either with the keys
 	// `username` and `password` for one user (the type kubernetes.io/basic-auth),
-	// or with the key `users` for several, one `name:password` in each line. New
-	// contents of the Secret take effect without a restart. Naming another Secret
-	// restarts the nodes, which empties them.
+	// or with the key `users` for up to 8, one `name:password` in each line. A name
+	// and its password have at most 200 bytes and no spaces. New contents of the
+	// Secret take effect without a restart. Naming another Secret restarts the
+	// nodes, which empties them.
 	SecretName *string `json:"secretName,omitempty"`
 }
 

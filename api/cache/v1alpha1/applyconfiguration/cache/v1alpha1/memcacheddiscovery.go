@@ -11,8 +11,7 @@ package v1alpha1
 // MemcachedDiscovery describes the endpoint that tells clients the list of nodes.
 type MemcachedDiscoveryApplyConfiguration struct {
 	// replicas is the number of pods that answer. It defaults to 2, so that one is
-	// left when a cluster node goes; it is from 1 to 10. They also serve the
-	// metrics of monitoring.
+	// left when a cluster node goes; it is from 1 to 10.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// port is where `config get cluster` is answered. It defaults to 11211, where
 	// clients expect it.

@@ -16,7 +16,8 @@ type MemcachedMonitoringApplyConfiguration struct {
 	Port *int32 `json:"port,omitempty"`
 	// serviceMonitor creates a ServiceMonitor, which makes the Prometheus Operator
 	// scrape the metrics. Without it there is none. Where the cluster does not
-	// know ServiceMonitors nothing is created until it does.
+	// know ServiceMonitors nothing is created until it does; the condition
+	// Degraded then has the reason ServiceMonitorUnknown, and is False.
 	ServiceMonitor *MemcachedServiceMonitorApplyConfiguration `json:"serviceMonitor,omitempty"`
 }
 

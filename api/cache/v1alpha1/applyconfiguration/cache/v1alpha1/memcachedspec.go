@@ -37,14 +37,18 @@ type MemcachedSpecApplyConfiguration struct {
 	// Deployment: interchangeable pods; every change of their settings replaces,
 	// and so empties, them.
 	// StatefulSet: nodes under names that stay
-	// (`<name>-0.<name>.<namespace>.svc`), replaced one after the other.
+	// (`<name>-0.<name>.<namespace>.svc`). Their memory and resources change
+	// while they run; other settings restart them one after the other, each when
+	// the one before is ready, and warm where warmup asks for it.
 	// Changing the workload replaces all nodes, which empties them; the old ones
 	// go when the new ones are ready.
 	Workload *cachev1alpha1.MemcachedWorkload `json:"workload,omitempty"`
 	// memory is how much memory each node has for items (memcached's -m), at least
 	// 8Mi, rounded down to whole mebibytes. It defaults to 64Mi. The container's
-	// requests and limits are derived from it and are larger. A change restarts
-	// the nodes one after the other, which empties them.
+	// requests and limits are derived from it and are larger. A change keeps the
+	// items of workload StatefulSet: its nodes grow and shrink while they run, and
+	// a smaller one keeps what fits. A Deployment's nodes are replaced one after
+	// the other, which empties them.
 	Memory *resource.Quantity `json:"memory,omitempty"`
 	// maxConnections is how many clients may be connected to a node at a time
 	// (memcached's -c, which keeps about 25 of them for itself); more are refused.
@@ -73,7 +77,8 @@ type MemcachedSpecApplyConfiguration struct {
 	// resources override the requests and limits of the memcached container, each
 	// by its name (`limits.memory`); what is not given stays derived from memory,
 	// maxConnections and threads. limits.memory must be larger than memory. A
-	// change restarts the nodes, which empties them.
+	// change is made to the running nodes of workload StatefulSet. A Deployment's
+	// nodes are replaced one after the other, which empties them.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 	// tls makes the nodes speak TLS, and nothing else, with a certificate from a
 	// Secret. Setting or removing it restarts the nodes, which empties them; a
@@ -117,10 +122,12 @@ type MemcachedSpecApplyConfiguration struct {
 	// restarts the nodes, which empties them.
 	PodMetadata *MemcachedPodMetadataApplyConfiguration `json:"podMetadata,omitempty"`
 	// nodeSelector are the labels that a cluster node must have to run a memcached
-	// node. A change restarts the nodes, which empties them.
+	// node, or a pod of discovery or monitoring. A change restarts the nodes,
+	// which empties them.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// tolerations are the taints of cluster nodes that the memcached pods
-	// tolerate. A change restarts the nodes, which empties them.
+	// tolerations are the taints of cluster nodes that the memcached pods, and
+	// those of discovery and monitoring, tolerate. A change restarts the nodes,
+	// which empties them.
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
 	// affinity steers which cluster nodes, and near which other pods, the
 	// memcached pods run. A change restarts the nodes, which empties them.
@@ -129,11 +136,13 @@ type MemcachedSpecApplyConfiguration struct {
 	// zones. They default to spreading over cluster nodes where possible. A change
 	// restarts the nodes, which empties them.
 	TopologySpreadConstraints []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
-	// priorityClassName is the PriorityClass of the memcached pods. It defaults to
-	// the cluster's default. A change restarts the nodes, which empties them.
+	// priorityClassName is the PriorityClass of the memcached pods, and of those of
+	// discovery and monitoring. It defaults to the cluster's default. A change
+	// restarts the nodes, which empties them.
 	PriorityClassName *string `json:"priorityClassName,omitempty"`
-	// imagePullSecrets name Secrets in the same namespace with which image is
-	// pulled. A change restarts the nodes, which empties them.
+	// imagePullSecrets name Secrets in the same namespace with which images are
+	// pulled, also that of discovery and monitoring. A change restarts the nodes,
+	// which empties them.
 	ImagePullSecrets []v1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 	// serviceAccountName is the ServiceAccount of the memcached pods, in the same
 	// namespace. It defaults to `default`. Its token is not mounted. A change

@@ -44,6 +44,9 @@ type MemcachedStatusApplyConfiguration struct {
 	Endpoint *string `json:"endpoint,omitempty"`
 	// endpoints are all the ways to reach the nodes.
 	Endpoints *MemcachedEndpointsApplyConfiguration `json:"endpoints,omitempty"`
+	// restart tells about the node that was restarted last for a change of the
+	// spec. Only workload StatefulSet has it.
+	Restart *MemcachedRestartStatusApplyConfiguration `json:"restart,omitempty"`
 	// flush tells how far the last flush is that spec.flush asked for.
 	Flush *MemcachedFlushStatusApplyConfiguration `json:"flush,omitempty"`
 }
@@ -146,6 +149,14 @@ func (b *MemcachedStatusApplyConfiguration) WithEndpoint(value string) *Memcache
 // If called multiple times, the Endpoints field is set to the value of the last call.
 func (b *MemcachedStatusApplyConfiguration) WithEndpoints(value *MemcachedEndpointsApplyConfiguration) *MemcachedStatusApplyConfiguration {
 	b.Endpoints = value
+	return b
+}
+
+// WithRestart sets the Restart field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Restart field is set to the value of the last call.
+func (b *MemcachedStatusApplyConfiguration) WithRestart(value *MemcachedRestartStatusApplyConfiguration) *MemcachedStatusApplyConfiguration {
+	b.Restart = value
 	return b
 }
 

@@ -16,9 +16,11 @@ import (
 type MemcachedTLSApplyConfiguration struct {
 	// secretName names a Secret in the same namespace with the keys `tls.crt` and
 	// `tls.key`, and `ca.crt` when clientAuth is Require: the layout of
-	// cert-manager and of `kubectl create secret tls`. New contents of the Secret
-	// are served without a restart. Naming another Secret restarts the nodes,
-	// which empties them.
+	// cert-manager and of `kubectl create secret tls`. A certificate that is
+	// restricted to some uses must be for servers, and for clients, too, when
+	// clientAuth is Require: the operator shows it to the nodes. New contents of
+	// the Secret are served without a restart. Naming another Secret restarts the
+	// nodes, which empties them.
 	SecretName *string `json:"secretName,omitempty"`
 	// clientAuth says whether clients must show a certificate. It defaults to
 	// None.
