@@ -4,6 +4,7 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 	"github.com/example/web-operators/internal/credentials"
 	"github.com/example/web-operators/internal/podstate"
 )
+
+// annotationAgent of a pod is the image of its agent.
+const annotationAgent = "cache.example.com/agent"
 
 const (
 	// agentContainer brings certificates and passwords to memcached. It is in pods of
@@ -155,10 +159,16 @@ func agentImageOf(m *v1alpha1.Memcached, seen *observed, image string) string {
 	if template == nil || template.Annotations[annotationSettings] != encodeSettings(m) {
 		return image
 	}
-	if c := agentIn(&template.Spec); c != nil && c.Image != "" {
-		return c.Image
+	return cmp.Or(template.Annotations[annotationAgent], image)
+}
+
+// agentAnnotations tell which image the agent was given, so that one that somebody has
+// changed by hand is put back.
+func agentAnnotations(m *v1alpha1.Memcached, image string) map[string]string {
+	if !wantsAgent(m) {
+		return nil
 	}
-	return image
+	return map[string]string{annotationAgent: image}
 }
 
 func agentIn(pod *corev1.PodSpec) *corev1.Container {

@@ -90,8 +90,9 @@ func TestAgentImage(t *testing.T) {
 		return &observed{deployment: &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: m.UID, Controller: ptr.To(true)}}},
 			Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationSettings: encodeSettings(m)}},
-				Spec:       corev1.PodSpec{InitContainers: []corev1.Container{{Name: "mesh", Image: "mesh:1"}, {Name: agentContainer, Image: image}}},
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationSettings: encodeSettings(m), annotationAgent: image}},
+				// Somebody has edited it.
+				Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: agentContainer, Image: "hand:1"}}},
 			}},
 		}}
 	}

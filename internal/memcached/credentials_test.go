@@ -102,6 +102,13 @@ func TestSecretsAreCheckedFirst(t *testing.T) {
 	f.eventually(v1alpha1.ConditionAvailable, metav1.ConditionTrue, "AllNodesReady")
 	f.poke()
 	f.expectReads("steady state")
+	f.must(f.Patch(f.ctx, d, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/template/spec/initContainers/0/image","value":"hand:1"}]`))))
+	f.operator.Settle(t)
+	f.report("sample")
+	if d = read(f, "sample", &appsv1.Deployment{}); d.Spec.Template.Spec.InitContainers[0].Image != "example.com/operator:1" {
+		t.Errorf("an edit by hand is not repaired: %s", d.Spec.Template.Spec.InitContainers[0].Image)
+	}
+	f.eventually(v1alpha1.ConditionAvailable, metav1.ConditionTrue, "AllNodesReady")
 	f.operator.Stop(t)
 	f.operator = start(t, "--watch-namespaces="+f.namespace, "--companion-image=example.com/operator:2")
 	f.expectWrites("a new operator")

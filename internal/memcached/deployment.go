@@ -35,18 +35,24 @@ const (
 
 // imageOf is the image that the nodes of a resource run. Where the resource names none
 // it is the operator's, and stays the one that they were started with: another default
-// is no reason to restart them, and waits until they are restarted for another one.
+// is no reason to restart them, and waits until they are restarted for another one. It
+// is the status that remembers it, which nobody else writes; the template may have been
+// edited by hand. Only while a change of the spec is being carried out it is the
+// template, where that change is already.
 func imageOf(m *v1alpha1.Memcached, seen *observed, defaultImage string) string {
-	if m.Spec.Image != "" {
-		return m.Spec.Image
-	}
 	template := seen.template(m)
-	if template == nil || template.Annotations[annotationSettings] != encodeSettings(m) {
+	switch {
+	case m.Spec.Image != "":
+		return m.Spec.Image
+	case template == nil:
 		return defaultImage
-	}
-	for i := range template.Spec.Containers {
-		if c := &template.Spec.Containers[i]; c.Name == containerName && c.Image != "" {
-			return c.Image
+	case m.Status.ObservedGeneration == m.Generation && m.Status.Image != "":
+		return m.Status.Image
+	case template.Annotations[annotationSettings] == encodeSettings(m):
+		for i := range template.Spec.Containers {
+			if c := &template.Spec.Containers[i]; c.Name == containerName && c.Image != "" {
+				return c.Image
+			}
 		}
 	}
 	return defaultImage
@@ -92,6 +98,7 @@ func podTemplate(m *v1alpha1.Memcached, images images) *corev1ac.PodTemplateSpec
 		WithLabels(podLabels(m)).
 		WithAnnotations(m.Spec.PodMetadata.Annotations).
 		WithAnnotations(nodeAnnotations(m, pod)).
+		WithAnnotations(agentAnnotations(m, images.companion)).
 		WithSpec(pod)
 }
 

@@ -108,7 +108,7 @@ func (c *liveCache) assertShrinks(t *testing.T) {
 		t.Errorf("requests failed: %v %q", shrunk.Errors, shrunk.FirstErrors)
 	}
 	// A node that is suddenly full may not find an old item in time to make room for a new one.
-	if shrunk.Refused > shrunk.Writes/10 {
+	if shrunk.Refused > shrunk.Writes/4 {
 		t.Errorf("%d of %d writes were refused", shrunk.Refused, shrunk.Writes)
 	}
 	c.assertUntouched(t, before)
