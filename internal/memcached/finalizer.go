@@ -6,8 +6,10 @@ package memcached
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -30,16 +32,22 @@ func wantsFinalizer(m *v1alpha1.Memcached, seen *observed) bool {
 
 // setFinalizer adds or removes the finalizer if it has to be.
 func (r *Reconciler) setFinalizer(ctx context.Context, m *v1alpha1.Memcached, wanted bool) error {
-	// The list is replaced as a whole, so it must not have changed since it was read.
-	before := client.MergeFromWithOptions(m.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	if wanted && !m.DeletionTimestamp.IsZero() {
-		return nil // a finalizer cannot be added any more, and need not be removed yet
-	}
-	if wanted && !controllerutil.AddFinalizer(m, finalizer) || !wanted && !controllerutil.RemoveFinalizer(m, finalizer) {
+	var patch client.Patch
+	switch i := slices.Index(m.Finalizers, finalizer); {
+	case wanted && i < 0 && m.DeletionTimestamp.IsZero(): // later it cannot be added any more
+		before := m.DeepCopy()
+		controllerutil.AddFinalizer(m, finalizer)
+		// The list is replaced as a whole, so it must not have changed since it was read.
+		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	case !wanted && i >= 0:
+		// Only the one entry is looked at: a status that was written meanwhile, which is
+		// likely now, is no reason to try again.
+		patch = client.RawPatch(types.JSONPatchType, fmt.Appendf(nil,
+			`[{"op":"test","path":"/metadata/finalizers/%d","value":%q},{"op":"remove","path":"/metadata/finalizers/%d"}]`, i, finalizer, i))
+	default:
 		return nil
 	}
-	err := client.IgnoreNotFound(r.client.Patch(ctx, m, before))
-	if err != nil {
+	if err := client.IgnoreNotFound(r.client.Patch(ctx, m, patch)); err != nil {
 		return fmt.Errorf("writing the finalizer: %w", err)
 	}
 	return nil

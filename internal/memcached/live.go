@@ -5,6 +5,7 @@ package memcached
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -56,10 +57,12 @@ func stateOf(m *v1alpha1.Memcached, seen *observed, pod *corev1.Pod) nodeState {
 	wanted, has := resourcesOf(m), resourcesIn(pod)
 	memory := memoryMebibytes(m)
 	fits := pod.Annotations[annotationMemory] == strconv.FormatInt(memory, 10)
-	same := equality.Semantic.DeepEqual(wanted, has)
+	after := resized(has, wanted)
+	same := equality.Semantic.DeepEqual(after, has)
 	r, answered := seen.readings[pod.Name]
 	switch {
-	case len(changedSettings(m, pod)) > 0, !seen.resizable && (!same || !fits), !canResize(has, wanted):
+	case len(changedSettings(m, pod)) > 0, !seen.resizable && (!same || !fits),
+		isGuaranteed(has) != isGuaranteed(after): // the API server refuses to change the quality of service
 		return outdated
 	case !podstate.Ready(pod):
 		return silent
@@ -78,24 +81,18 @@ func stateOf(m *v1alpha1.Memcached, seen *observed, pod *corev1.Pod) nodeState {
 	}
 }
 
-// canResize reports whether a running pod can get other resources. The API server
-// refuses to take a limit away, to change the quality of service, and to change anything
-// but CPU and memory.
-func canResize(from, to corev1.ResourceRequirements) bool {
-	for _, lists := range [][2]corev1.ResourceList{{from.Limits, to.Limits}, {from.Requests, to.Requests}} {
-		for name := range lists[0] {
-			if _, kept := lists[1][name]; !kept {
-				return false
-			}
-		}
-		for name, wanted := range lists[1] {
-			had, there := lists[0][name]
-			if name != corev1.ResourceCPU && name != corev1.ResourceMemory && (!there || had.Cmp(wanted) != 0) {
-				return false
-			}
-		}
+// resized are the resources of a pod after a change: what it has from others stays.
+func resized(has, wanted corev1.ResourceRequirements) corev1.ResourceRequirements {
+	after := *has.DeepCopy()
+	if after.Limits == nil {
+		after.Limits = corev1.ResourceList{}
 	}
-	return isGuaranteed(from) == isGuaranteed(to)
+	if after.Requests == nil {
+		after.Requests = corev1.ResourceList{}
+	}
+	maps.Copy(after.Limits, wanted.Limits)
+	maps.Copy(after.Requests, wanted.Requests)
+	return after
 }
 
 // isGuaranteed is true of a container that gets all that it may use.

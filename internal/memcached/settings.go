@@ -9,8 +9,10 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/example/web-operators/api/cache/v1alpha1"
@@ -47,13 +49,21 @@ func settings(m *v1alpha1.Memcached) map[string]string {
 		"containerPort":  strconv.Itoa(int(spec.ContainerPort)),
 		"maxConnections": strconv.Itoa(int(spec.MaxConnections)),
 		"threads":        strconv.Itoa(int(spec.Threads)),
-		"maxItemSize":    spec.MaxItemSize.String(),
-		"extraArgs":      digest(spec.ExtraArgs),
+		"maxItemSize":    resource.NewQuantity(spec.MaxItemSize.Value(), resource.BinarySI).String(),
+		"extraArgs":      digest(v1alpha1.MemcachedSpec{ExtraArgs: spec.ExtraArgs}),
+		"resources":      strings.Join(fixedResources(resourcesOf(m)), " "),
 		"tls":            "",
 		"auth":           "",
-		"podMetadata":    digest(spec.PodMetadata),
-		"scheduling": digest([]any{spec.NodeSelector, spec.Tolerations, spec.Affinity, spec.TopologySpreadConstraints,
-			spec.PriorityClassName, spec.ImagePullSecrets, spec.ServiceAccountName}),
+		"podMetadata":    digest(v1alpha1.MemcachedSpec{PodMetadata: spec.PodMetadata}),
+		"scheduling": digest(v1alpha1.MemcachedSpec{
+			NodeSelector:              spec.NodeSelector,
+			Tolerations:               spec.Tolerations,
+			Affinity:                  spec.Affinity,
+			TopologySpreadConstraints: spec.TopologySpreadConstraints,
+			PriorityClassName:         spec.PriorityClassName,
+			ImagePullSecrets:          spec.ImagePullSecrets,
+			ServiceAccountName:        spec.ServiceAccountName,
+		}),
 	}
 	if spec.TLS != nil {
 		all["tls"] = fmt.Sprintf("%s (clientAuth %s)", spec.TLS.SecretName, spec.TLS.ClientAuth)
@@ -67,6 +77,32 @@ func settings(m *v1alpha1.Memcached) map[string]string {
 // digested are the settings whose values would be too long to tell.
 var digested = []string{"extraArgs", "podMetadata", "scheduling"}
 
+// fixedResources are what a running pod cannot change of its resources: which there are,
+// and how much of those that are neither CPU nor memory. What a LimitRange or a webhook
+// adds to a pod is not among them, or it would be restarted for that for ever.
+func fixedResources(r corev1.ResourceRequirements) []string {
+	var all []string
+	for kind, list := range map[string]corev1.ResourceList{"limits": r.Limits, "requests": r.Requests} {
+		for name, quantity := range list {
+			entry := kind + "." + string(name)
+			if name != corev1.ResourceCPU && name != corev1.ResourceMemory {
+				entry += "=" + quantity.String()
+			}
+			all = append(all, entry)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// isExtended reports whether a running pod can get from one to the other: by CPU and
+// memory that it did not name before.
+func isExtended(from, to []string) bool {
+	return !slices.ContainsFunc(from, func(entry string) bool { return !slices.Contains(to, entry) }) &&
+		!slices.ContainsFunc(to, func(entry string) bool { return !slices.Contains(from, entry) && strings.Contains(entry, "=") })
+}
+
+// digest tells values apart as the API does: an empty list is as good as none.
 func digest(value any) string {
 	encoded, _ := json.Marshal(value) // parts of an API type
 	hash := fnv.New64a()
@@ -91,6 +127,7 @@ func changedSettings(m *v1alpha1.Memcached, pod *corev1.Pod) []string {
 		old, known := had[name]
 		switch {
 		case !known || old == wanted:
+		case name == "resources" && isExtended(strings.Fields(old), strings.Fields(wanted)):
 		case slices.Contains(digested, name):
 			changes = append(changes, name)
 		default:

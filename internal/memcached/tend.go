@@ -64,7 +64,9 @@ func (r *Reconciler) readNodes(ctx context.Context, m *v1alpha1.Memcached, seen 
 		pod := &seen.nodes[i]
 		verified := r.remembered.isVerified(pod, memoryMebibytes(m))
 		if !needsReading(m, pod, verified) {
+			mu.Lock()
 			seen.readings[pod.Name] = reading{verified: verified}
+			mu.Unlock()
 			continue
 		}
 		wait.Go(func() {
@@ -161,13 +163,20 @@ func (r *Reconciler) take(ctx context.Context, m *v1alpha1.Memcached, seen *obse
 // resize asks the kubelet to change the resources of a running pod. It is not one of
 // package apply's writes, because it goes to a subresource.
 func (r *Reconciler) resize(ctx context.Context, m *v1alpha1.Memcached, pod *corev1.Pod) error {
-	resized := pod.DeepCopy()
-	for i := range resized.Spec.Containers {
-		if c := &resized.Spec.Containers[i]; c.Name == containerName {
-			c.Resources = resourcesOf(m)
+	// First the annotation, which tells later what the pod was given and may lose.
+	pod, err := apply.Edit(ctx, r.writer, pod, func(pod *corev1.Pod) {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, annotationSettings, encodeSettings(m))
+	})
+	if pod == nil || err != nil {
+		return err
+	}
+	changed := pod.DeepCopy()
+	for i := range changed.Spec.Containers {
+		if c := &changed.Spec.Containers[i]; c.Name == containerName {
+			c.Resources = resized(c.Resources, resourcesOf(m))
 		}
 	}
-	err := r.client.SubResource("resize").Patch(ctx, resized, client.StrategicMergeFrom(pod), client.FieldOwner(Name))
+	err = r.client.SubResource("resize").Patch(ctx, changed, client.StrategicMergeFrom(pod), client.FieldOwner(Name))
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 		if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == pod.Name {
 			return nil // the pod is gone

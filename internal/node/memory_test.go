@@ -118,7 +118,7 @@ func TestMemory(t *testing.T) {
 		{name: "too large a number", answers: []string{"STAT limit_maxbytes 99999999999999999999\r\nEND\r\n", classes}, fails: true},
 		{name: "refused", answers: []string{"CLIENT_ERROR unauthenticated\r\n"}, fails: true},
 		{name: "the second refused", answers: []string{general, "ERROR\r\n"}, fails: true},
-		{name: "no memcached", answers: []string{"HTTP/1.1 400 Bad Request\r\n", "\r\nEND\r\n"}, fails: true},
+		{name: "no memcached", answers: []string{"HTTP/1.1 400 Bad Request\r\nEND\r\n"}, fails: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			conn := connect(t, &Client{Address: answering(t, plain, test.answers...)})
@@ -187,7 +187,7 @@ func TestShrink(t *testing.T) {
 		{"to the page", slabs{limit: 64, pages: map[int]int64{1: 20}}, 19, "map[1:19] 0"},
 		{"many pages", slabs{limit: 256, pages: map[int]int64{5: 200}}, 96, "map[5:96] 0"},
 		{"the class with most pages gives", slabs{limit: 64, pages: map[int]int64{1: 5, 7: 50, 30: 5}}, 20, "map[1:5 7:10 30:5] 0"},
-		{"then the next one", slabs{limit: 64, pages: map[int]int64{1: 30, 2: 20}}, 8, "map[1:1 2:7] 0"},
+		{"then the next one", slabs{limit: 64, pages: map[int]int64{1: 30, 2: 20}}, 8, "map[1:4 2:4] 0"},
 		{"a busy node", slabs{limit: 64, pages: map[int]int64{1: 20}, busy: 3}, 18, "map[1:18] 0"},
 		{"the last page of a class is not to be had", slabs{limit: 64, pages: map[int]int64{1: 1, 2: 1, 3: 1}}, 2, "map[1:1 2:1 3:1] 0"},
 		{"no class", slabs{limit: 64, pages: map[int]int64{}, pool: 20}, 8, "map[] 20"},
@@ -199,11 +199,8 @@ func TestShrink(t *testing.T) {
 			}
 			node.mu.Lock()
 			defer node.mu.Unlock()
-			if got := fmt.Sprint(node.pages, node.pool); test.name != "then the next one" && got != test.want {
+			if got := fmt.Sprint(node.pages, node.pool); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
-			}
-			if all := node.pages[1] + node.pages[2]; test.name == "then the next one" && all != test.to {
-				t.Errorf("%v, want %d in all", node.pages, test.to)
 			}
 			if node.limit != test.to || node.commands[0] != fmt.Sprintf("cache_memlimit %d", test.to) {
 				t.Errorf("limit %d, commands %q", node.limit, node.commands[:1])
@@ -249,14 +246,14 @@ func TestShrinkOfAHostileNode(t *testing.T) {
 	for _, test := range []struct {
 		name, reassign string
 		pages          map[int]int64
-		want           error
+		refuses        bool
 	}{
-		{"nothing to spare", "NOSPARE source class has no spare pages\r\n", map[int]int64{1: 40}, context.DeadlineExceeded},
-		{"always done, and nothing changes", "OK\r\n", map[int]int64{1: 40}, context.DeadlineExceeded},
-		{"class 0", "SAME src and dst class are identical\r\n", map[int]int64{0: 40}, context.DeadlineExceeded},
-		{"a negative class", "BADCLASS invalid src or dst class id\r\n", map[int]int64{-1: 40}, context.DeadlineExceeded},
-		{"refused", "CLIENT_ERROR slab reassignment disabled\r\n", map[int]int64{1: 40}, &ReplyError{}},
-		{"nonsense", "MAYBE\r\n", map[int]int64{1: 40}, &ReplyError{}},
+		{"nothing to spare", "NOSPARE source class has no spare pages\r\n", map[int]int64{1: 40}, false},
+		{"always done, and nothing changes", "OK\r\n", map[int]int64{1: 40}, false},
+		{"class 0", "SAME src and dst class are identical\r\n", map[int]int64{0: 40}, false},
+		{"a negative class", "BADCLASS invalid src or dst class id\r\n", map[int]int64{-1: 40}, false},
+		{"refused", "CLIENT_ERROR slab reassignment disabled\r\n", map[int]int64{1: 40}, true},
+		{"nonsense", "MAYBE\r\n", map[int]int64{1: 40}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			node := &slabs{limit: 64, pages: test.pages, reassign: test.reassign}
@@ -264,8 +261,8 @@ func TestShrinkOfAHostileNode(t *testing.T) {
 			defer cancel()
 			err := conversing(t, node.answer).Shrink(ctx, 16)
 			var refused *ReplyError
-			if wantsRefusal := test.want != context.DeadlineExceeded; wantsRefusal != errors.As(err, &refused) || !wantsRefusal && !errors.Is(err, test.want) { //nolint:errorlint // which of the two is wanted
-				t.Errorf("%v, want %v", err, test.want)
+			if test.refuses != errors.As(err, &refused) || !test.refuses && !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
 			}
 		})
 	}
