@@ -232,8 +232,11 @@ func changeMessage(m *v1alpha1.Memcached, seen *observed) string {
 	var messages []string
 	if len(restarts) > 0 {
 		what := strings.Join(changes, ", ")
-		if what == "" {
-			what = "resources, which cannot be changed in these running pods"
+		switch {
+		case what == "" && !seen.resizable:
+			what = "memory and resources, which this API server cannot change in a running pod (Kubernetes can since 1.33)"
+		case what == "":
+			what = "resources, with which the pods' quality of service changes"
 		}
 		messages = append(messages, fmt.Sprintf("%s: restart, one node at a time, %d of %d to go", what, len(restarts), wanted))
 		if reason := restartWaits(m, seen); reason != "" {

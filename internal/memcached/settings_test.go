@@ -101,7 +101,7 @@ func ofMemory(quantity string) corev1.ResourceList {
 }
 
 func TestWordsOfChanges(t *testing.T) {
-	from := func(s *v1alpha1.MemcachedSpec) {}
+	from := func(*v1alpha1.MemcachedSpec) {}
 	for _, test := range []struct {
 		name     string
 		from, to func(*v1alpha1.MemcachedSpec)

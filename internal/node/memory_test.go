@@ -179,21 +179,21 @@ func TestOrders(t *testing.T) {
 func TestShrink(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		node slabs
+		node *slabs
 		to   int64
 		want string // pages by class, and what is in the pool
 	}{
-		{"nothing above the limit", slabs{limit: 64, pages: map[int]int64{1: 4, 2: 4}}, 8, "map[1:4 2:4] 0"},
-		{"to the page", slabs{limit: 64, pages: map[int]int64{1: 20}}, 19, "map[1:19] 0"},
-		{"many pages", slabs{limit: 256, pages: map[int]int64{5: 200}}, 96, "map[5:96] 0"},
-		{"the class with most pages gives", slabs{limit: 64, pages: map[int]int64{1: 5, 7: 50, 30: 5}}, 20, "map[1:5 7:10 30:5] 0"},
-		{"then the next one", slabs{limit: 64, pages: map[int]int64{1: 30, 2: 20}}, 8, "map[1:4 2:4] 0"},
-		{"a busy node", slabs{limit: 64, pages: map[int]int64{1: 20}, busy: 3}, 18, "map[1:18] 0"},
-		{"the last page of a class is not to be had", slabs{limit: 64, pages: map[int]int64{1: 1, 2: 1, 3: 1}}, 2, "map[1:1 2:1 3:1] 0"},
-		{"no class", slabs{limit: 64, pages: map[int]int64{}, pool: 20}, 8, "map[] 20"},
+		{"nothing above the limit", &slabs{limit: 64, pages: map[int]int64{1: 4, 2: 4}}, 8, "map[1:4 2:4] 0"},
+		{"to the page", &slabs{limit: 64, pages: map[int]int64{1: 20}}, 19, "map[1:19] 0"},
+		{"many pages", &slabs{limit: 256, pages: map[int]int64{5: 200}}, 96, "map[5:96] 0"},
+		{"the class with most pages gives", &slabs{limit: 64, pages: map[int]int64{1: 5, 7: 50, 30: 5}}, 20, "map[1:5 7:10 30:5] 0"},
+		{"then the next one", &slabs{limit: 64, pages: map[int]int64{1: 30, 2: 20}}, 8, "map[1:4 2:4] 0"},
+		{"a busy node", &slabs{limit: 64, pages: map[int]int64{1: 20}, busy: 3}, 18, "map[1:18] 0"},
+		{"the last page of a class is not to be had", &slabs{limit: 64, pages: map[int]int64{1: 1, 2: 1, 3: 1}}, 2, "map[1:1 2:1 3:1] 0"},
+		{"no class", &slabs{limit: 64, pages: map[int]int64{}, pool: 20}, 8, "map[] 20"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			node := &test.node
+			node := test.node
 			if err := conversing(t, node.answer).Shrink(t.Context(), test.to); err != nil {
 				t.Fatal(err)
 			}
