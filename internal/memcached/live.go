@@ -56,13 +56,11 @@ type reading struct {
 func stateOf(m *v1alpha1.Memcached, seen *observed, pod *corev1.Pod) nodeState {
 	wanted, has := resourcesOf(m), resourcesIn(pod)
 	memory := memoryMebibytes(m)
-	fits := pod.Annotations[annotationMemory] == strconv.FormatInt(memory, 10)
-	after := resized(has, wanted)
-	same := equality.Semantic.DeepEqual(after, has)
+	fits := hasMemory(m, pod)
+	same := equality.Semantic.DeepEqual(resized(has, wanted), has)
 	r, answered := seen.readings[pod.Name]
 	switch {
-	case len(changedSettings(m, pod)) > 0, !seen.resizable && (!same || !fits),
-		isGuaranteed(has) != isGuaranteed(after): // the API server refuses to change the quality of service
+	case needsRestart(m, seen, pod):
 		return outdated
 	case !podstate.Ready(pod):
 		return silent
@@ -79,6 +77,25 @@ func stateOf(m *v1alpha1.Memcached, seen *observed, pod *corev1.Pod) nodeState {
 	default:
 		return upToDate
 	}
+}
+
+// needsRestart reports whether a node cannot become what the spec says while it runs.
+func needsRestart(m *v1alpha1.Memcached, seen *observed, pod *corev1.Pod) bool {
+	has := resourcesIn(pod)
+	after := resized(has, resourcesOf(m))
+	switch {
+	case len(changedSettings(m, pod)) > 0:
+		return true
+	case !seen.resizable:
+		return !hasMemory(m, pod) || !equality.Semantic.DeepEqual(after, has)
+	default: // the API server refuses to change the quality of service
+		return isGuaranteed(has) != isGuaranteed(after) && othersGuaranteed(pod)
+	}
+}
+
+// hasMemory reports whether a restarted container would have the wanted item memory.
+func hasMemory(m *v1alpha1.Memcached, pod *corev1.Pod) bool {
+	return pod.Annotations[annotationMemory] == strconv.FormatInt(memoryMebibytes(m), 10)
 }
 
 // resized are the resources of a pod after a change: what it has from others stays.
@@ -102,6 +119,19 @@ func isGuaranteed(r corev1.ResourceRequirements) bool {
 		request, requested := r.Requests[name]
 		if !limited || requested && request.Cmp(limit) != 0 {
 			return false
+		}
+	}
+	return true
+}
+
+// othersGuaranteed reports whether memcached alone decides about its pod's quality of
+// service.
+func othersGuaranteed(pod *corev1.Pod) bool {
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if containers[i].Name != containerName && !isGuaranteed(containers[i].Resources) {
+				return false
+			}
 		}
 	}
 	return true
@@ -160,9 +190,9 @@ func resizeTrouble(pod *corev1.Pod) *cause {
 }
 
 // needsReading reports whether a node has to be asked. In the steady state none has.
-func needsReading(m *v1alpha1.Memcached, pod *corev1.Pod, verified bool) bool {
+func needsReading(m *v1alpha1.Memcached, seen *observed, pod *corev1.Pod, verified bool) bool {
 	return m.Spec.Workload == v1alpha1.WorkloadStatefulSet && podstate.Ready(pod) &&
-		(!verified || m.Spec.Warmup != nil && m.Status.Restart != nil || len(changedSettings(m, pod)) > 0)
+		(!verified || m.Spec.Warmup != nil && m.Status.Restart != nil || needsRestart(m, seen, pod))
 }
 
 // step is the next thing to do about one node.
@@ -222,8 +252,8 @@ func changeMessage(m *v1alpha1.Memcached, seen *observed) string {
 			changes = changedSettings(m, pod)
 		case growing, resizing, adjusting, shrinking:
 			live++
-			if had := pod.Annotations[annotationMemory]; had != strconv.FormatInt(memoryMebibytes(m), 10) {
-				from = had
+			if !hasMemory(m, pod) {
+				from = pod.Annotations[annotationMemory]
 			}
 		case upToDate, silent:
 		}

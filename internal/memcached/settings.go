@@ -75,7 +75,7 @@ func settings(m *v1alpha1.Memcached) map[string]string {
 }
 
 // digested are the settings whose values would be too long to tell.
-var digested = []string{"extraArgs", "podMetadata", "scheduling"}
+var digested = []string{"extraArgs", "podMetadata", "scheduling", "resources"}
 
 // fixedResources are what a running pod cannot change of its resources: which there are,
 // and how much of those that are neither CPU nor memory. What a LimitRange or a webhook

@@ -63,7 +63,7 @@ func (r *Reconciler) readNodes(ctx context.Context, m *v1alpha1.Memcached, seen 
 	for i := range seen.nodes {
 		pod := &seen.nodes[i]
 		verified := r.remembered.isVerified(pod, memoryMebibytes(m))
-		if !needsReading(m, pod, verified) {
+		if !needsReading(m, seen, pod, verified) {
 			mu.Lock()
 			seen.readings[pod.Name] = reading{verified: verified}
 			mu.Unlock()
@@ -130,7 +130,7 @@ func (r *Reconciler) tend(ctx context.Context, m *v1alpha1.Memcached, seen *obse
 		switch stepErr = r.take(ctx, m, seen, p.step); {
 		case stepErr == nil:
 			seen.done = p.step
-		case apierrors.IsForbidden(stepErr) || apierrors.IsInvalid(stepErr):
+		case p.step.state != outdated && (apierrors.IsForbidden(stepErr) || apierrors.IsInvalid(stepErr)):
 			// The same words would come back at every attempt.
 			seen.infeasible, stepErr = &cause{reasonInfeasible, stepErr.Error()}, nil
 		}
@@ -271,10 +271,15 @@ func (m *remembered) hitRate(pod *corev1.Pod, answer reading, now time.Time) (ra
 	if now.Sub(last.at) < warmupLook-time.Second {
 		return last.rate, last.known
 	}
-	next := look{reads: answer.reads, at: now}
-	if gets := answer.reads.Gets - last.reads.Gets; gets >= warmupReads {
-		next.rate, next.known = int32((answer.reads.Hits-last.reads.Hits)*100/gets), true
+	gets := answer.reads.Gets - last.reads.Gets
+	switch {
+	case gets < 0: // its container has started anew
+		m.reads[pod.UID] = look{reads: answer.reads, at: now}
+		return 0, false
+	case gets < warmupReads: // too few to tell; they are counted on
+		return last.rate, last.known
 	}
+	next := look{reads: answer.reads, at: now, rate: int32((answer.reads.Hits - last.reads.Hits) * 100 / gets), known: true}
 	m.reads[pod.UID] = next
 	return next.rate, next.known
 }

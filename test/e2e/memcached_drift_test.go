@@ -209,8 +209,8 @@ func addForeign(t *testing.T, ns namespace) {
 	ns.kubectl(t, "label", "deployment/memcached-sample", "service/memcached-sample", "example.com/team=a")
 	ns.kubectl(t, "patch", "service", "memcached-sample", "--type=merge", "-p", `{"spec":{"publishNotReadyAddresses":true}}`)
 	ns.kubectl(t, "patch", "deployment", "memcached-sample", "--type=json", "-p", fmt.Sprintf(`[
-		{"op": "add", "path": "/spec/template/metadata/annotations", "value": {"example.com/restarted": "today"}},
-		{"op": "add", "path": "/spec/template/spec/containers/0/env", "value": [{"name": "ADDED", "value": "true"}]},
+		{"op": "add", "path": "/spec/template/metadata/annotations/example.com~1restarted", "value": "today"},
+		{"op": "add", "path": "/spec/template/spec/containers/0/env/-", "value": {"name": "ADDED", "value": "true"}},
 		{"op": "add", "path": "/spec/template/spec/containers/-", "value": {
 			"name": "sidecar", "image": %q, "command": ["memcached", "--port=15001"],
 			"securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}

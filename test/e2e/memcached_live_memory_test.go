@@ -201,7 +201,7 @@ func TestMemcachedLiveResources(t *testing.T) {
 	if got := c.ns.kubectl(t, "get", "pods", "-l", "memcached_cr=cache", "-o", "jsonpath={.items[*].spec.containers[0].resources.limits}"); strings.Contains(got, "cpu") {
 		t.Errorf("the limits are %s", got)
 	}
-	c.plans.assert(t, "resources, which cannot be changed in these running pods: restart, one node at a time")
+	c.plans.assert(t, "resources: restart, one node at a time")
 }
 
 // halfOfNode is a little more than half of what fits on a cluster node.
