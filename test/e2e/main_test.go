@@ -21,7 +21,7 @@ var root string
 
 // parallel is how many tests run at a time. They wait for the cluster rather than use
 // the processor, which is what Go's own number is about.
-const parallel = "6"
+const parallel = "4"
 
 // memcachedImage is the image that the operator is deployed to run.
 var memcachedImage string

@@ -35,9 +35,9 @@ func switches(t *testing.T) int {
 
 // No request fails because the page is switched, however busy the Service is and
 // whatever pods are deleted meanwhile, as long as one is left; and when the status says
-// that traffic has moved, it has. TestMaintPageControl shows what happens otherwise.
+// that traffic has moved, it has. TestMaintPageControl shows what happens otherwise. It
+// is not parallel: what fails must not be the machine.
 func TestMaintPageSwitch(t *testing.T) {
-	t.Parallel()
 	random := newRandom(t)
 	ns := newNamespace(t, baseline)
 	ns.apply(t, maintPage("example", `

@@ -19,14 +19,20 @@ import (
 // operator is away when the window opens or closes only makes it late.
 func TestMaintPageWindow(t *testing.T) {
 	t.Parallel()
-	const lead, length = 12 * time.Second, 20 * time.Second
-	ns := newNamespace(t, baseline)
-	start := time.Now().Add(lead).Truncate(time.Second)
-	end := start.Add(length)
-	ns.apply(t, maintPage("example", fmt.Sprintf(`
+	const lead, length = 8 * time.Second, 30 * time.Second
+	const resource = `
   appconfig: {appname: httpd, appimage: "quay.io/daein/prodpage:latest"}
   page: {title: Back soon}
-  drainSeconds: 0
+  drainSeconds: 0`
+	ns := newNamespace(t, baseline)
+	ns.apply(t, maintPage("example", resource))
+	ns.waitFor(t, "maintpage/example", "condition=AppAvailable")
+	ns.waitFor(t, "maintpage/example", "condition=MaintPageReady")
+	visitor := startVisitor(t, ns, "httpd", 50, "")
+
+	start := time.Now().Add(lead).Truncate(time.Second)
+	end := start.Add(length)
+	ns.apply(t, maintPage("example", resource+fmt.Sprintf(`
   schedule:
     windows:
     - name: upgrade
@@ -39,8 +45,6 @@ func TestMaintPageWindow(t *testing.T) {
 		return nil
 	})
 	assertPublished(t, ns, false)
-	ns.waitFor(t, "maintpage/example", "condition=AppAvailable")
-	visitor := startVisitor(t, ns, "httpd", 50, "")
 
 	ns.waitFor(t, "maintpage/example", "jsonpath={.status.maintpublishstatus}=Published")
 	status := getMaintPage(t, ns, "example").Status
