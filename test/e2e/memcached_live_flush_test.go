@@ -31,6 +31,7 @@ func TestMemcachedLiveFlush(t *testing.T) {
 			t.Errorf("after the second node was flushed the nodes have %v of %v items", left, items)
 		}
 		c.ns.waitFor(t, "memcached/cache", "jsonpath={.status.flush.completionTime}")
+		c.waitSeenFlushed(t)
 	})
 	if left := c.count(t); sum(left) != 0 {
 		t.Errorf("after the flush the nodes have %v items", left)
@@ -58,12 +59,26 @@ func TestMemcachedLiveFlush(t *testing.T) {
 		c.ns.waitFor(t, "memcached/cache", "jsonpath={.status.flush.token}=second")
 		c.ns.waitFor(t, "memcached/cache", "jsonpath={.status.flush.completionTime}")
 		c.change(t, `{"flush":{"token":"second","pauseSeconds":1}}`)
+		c.waitSeenFlushed(t)
 	})
 	for _, node := range again.Nodes {
 		if len(node.Flushes) != 1 {
 			t.Errorf("%s was flushed %d times for another token", node.Name, len(node.Flushes))
 		}
 	}
+}
+
+// waitSeenFlushed waits until the client has noticed: it looks every tenth of a second.
+func (c *liveCache) waitSeenFlushed(t *testing.T) {
+	t.Helper()
+	eventually(t, func() error {
+		for _, node := range c.report(t).Nodes {
+			if len(node.Flushes) == 0 {
+				return fmt.Errorf("%s has not been seen to be flushed", node.Name)
+			}
+		}
+		return nil
+	})
 }
 
 func (c *liveCache) waitFlushed(t *testing.T, nodes string) {

@@ -23,8 +23,11 @@ import (
 )
 
 const (
-	// itemsPerNode is stored on each node before something is rotated.
+	// itemsPerNode is stored on each node before something is rotated, beside what a
+	// client under load stores.
 	itemsPerNode = 500
+	// rotatedItems are on the nodes under load while something is rotated.
+	rotatedItems = 100_000
 	// rotationLimit is how long a node may take from the moment at which the kubelet
 	// has brought a Secret.
 	rotationLimit = 15 * time.Second
@@ -157,6 +160,78 @@ func assertRefused(t *testing.T, ns namespace, pod, who string, how *node.Client
 			return
 		}
 		t.Logf("%s: %s is refused: %v", pod, who, err)
+	})
+}
+
+// underLoad fills the nodes with items and returns them under the load of a client, which
+// finds Secrets of the namespace in the directories "tls" and "auth".
+func underLoad(t *testing.T, ns namespace, items int, secrets map[string]string) *liveCache {
+	t.Helper()
+	var mounts, volumes []string
+	for directory, secret := range secrets {
+		mounts = append(mounts, fmt.Sprintf("{name: %s, mountPath: /secrets/%[1]s, readOnly: true}", directory))
+		volumes = append(volumes, fmt.Sprintf("{name: %s, secret: {secretName: %s}}", directory, secret))
+	}
+	addresses := strings.Fields(ns.kubectl(t, "get", "memcached", "cache", "-o", "jsonpath={.status.endpoints.nodes[*]}"))
+	if len(addresses) == 0 {
+		t.Fatal("there are no nodes to load")
+	}
+	ns.apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: client}
+spec:
+  restartPolicy: Never
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 0
+  securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - name: client
+    image: quay.io/daein/cacheclient:latest
+    args: [load, %q, "%d", "30", "%d", "0"]
+    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+    volumeMounts: [%s]
+  volumes: [%s]`, strings.Join(addresses, ","), items, loadSeconds, strings.Join(mounts, ", "), strings.Join(volumes, ", ")))
+	eventually(t, func() error {
+		// It listens when the nodes are full.
+		if _, err := command("bin/kubectl", "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/client:9090/proxy/report", ns.name)); err != nil {
+			logs, _ := command("bin/kubectl", "--namespace", ns.name, "logs", "client")
+			return fmt.Errorf("%w\n%s", err, logs)
+		}
+		return nil
+	})
+	c := &liveCache{ns: ns, items: items}
+	c.waitUp(t)
+	c.assertItems(t)
+	eventuallyWelcome(t, c)
+	return c
+}
+
+// arrivals are the new connections of the client to a node since the last reset.
+type arrivals struct {
+	Accepted, Rejected int
+	First, Last        string // why the first was rejected, and the last, if it was
+}
+
+func readArrivals(t *testing.T, c *liveCache) []arrivals {
+	t.Helper()
+	var r struct{ Arrivals []arrivals }
+	if said := c.ns.get(t, "client", "report"); json.Unmarshal([]byte(said), &r) != nil || len(r.Arrivals) == 0 {
+		t.Fatalf("the client said %q", said)
+	}
+	return r.Arrivals
+}
+
+// eventuallyWelcome waits until every node lets the client in with the Secrets that it has.
+func eventuallyWelcome(t *testing.T, c *liveCache) {
+	t.Helper()
+	eventually(t, func() error {
+		for node, a := range readArrivals(t, c) {
+			if a.Accepted == 0 || a.Last != "" {
+				return fmt.Errorf("new connections to node %d: %+v", node, a)
+			}
+		}
+		return nil
 	})
 }
 

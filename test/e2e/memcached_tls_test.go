@@ -6,6 +6,8 @@ package e2e
 import (
 	"crypto/tls"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +22,8 @@ import (
 const servesMessage = "memcached serves the certificate"
 
 // Nothing runs without the Secret. With it the nodes speak TLS and nothing else, and a
-// new certificate of another authority is served without a restart.
+// new certificate of another authority is served without a restart: a client under load
+// that trusts both of them loses neither a connection nor an item.
 func TestMemcachedTLS(t *testing.T) {
 	t.Parallel()
 	ns := newNamespace(t, restricted)
@@ -29,7 +32,9 @@ apiVersion: cache.example.com/v1alpha1
 kind: Memcached
 metadata: {name: cache}
 spec:
-  size: 2
+  workload: StatefulSet
+  size: 3
+  memory: 128Mi
   tls: {secretName: certificate}
   monitoring: {}`)
 	ns.waitFor(t, "memcached/cache", `jsonpath={.status.conditions[?(@.type=="Degraded")].reason}=SecretMissing`)
@@ -39,7 +44,7 @@ spec:
 	assertNone(t, ns, "deployment,statefulset,service,pod")
 
 	// cert-manager and kubectl make Secrets without an authority, too.
-	first := credentialstest.NewAuthority(t, "first").Issue(t)
+	first, second := credentialstest.NewAuthority(t, "first").Issue(t), credentialstest.NewAuthority(t, "second").Issue(t)
 	ns.secret(t, "certificate", credentials.Files{
 		credentials.CertificateKey: first[credentials.CertificateKey], credentials.PrivateKeyKey: first[credentials.PrivateKeyKey],
 	})
@@ -50,13 +55,18 @@ spec:
 	for _, pod := range nodes(t, ns, "cache") {
 		assertRefused(t, ns, pod, "a client in plain text", &node.Client{})
 	}
+	ns.secret(t, "client", trusting(first, second))
+	c := underLoad(t, ns, rotatedItems, map[string]string{"tls": "client"})
+	before := c.pods(t)
 	start := ns.mark(t)
 
-	second := credentialstest.NewAuthority(t, "second").Issue(t)
-	ns.secret(t, "certificate", second)
 	rotated := access(t, second, nil)
-	eventuallyServed(t, ns, rotated.TLS)
-	assertPrompt(t, ns, servesMessage, 2)
+	for node, a := range rotateUnderLoad(t, c, second) {
+		if a.Accepted == 0 || a.Rejected > 0 {
+			t.Errorf("new connections to node %d: %+v", node, a)
+		}
+	}
+	c.assertUntouched(t, before)
 	assertKept(t, ns, rotated)
 	assertMeasured(t, ns)
 	for _, pod := range nodes(t, ns, "cache") {
@@ -91,6 +101,9 @@ spec:
 	}
 	client := access(t, authority.Issue(t), nil) // of its own, of the same authority
 	store(t, ns, client)
+	second := credentialstest.NewAuthority(t, "second").Issue(t)
+	ns.secret(t, "client", trusting(authority.Issue(t), second))
+	c := underLoad(t, ns, 9000, map[string]string{"tls": "client"})
 	assertMeasured(t, ns)
 
 	stranger := insistent(access(t, credentialstest.NewAuthority(t, "stranger").Issue(t), nil))
@@ -119,12 +132,14 @@ spec:
 		}
 	}
 
-	// Another authority: the nodes do not know the new certificate until they have it.
-	second := credentialstest.NewAuthority(t, "second").Issue(t)
-	ns.secret(t, "certificate", second)
+	// Another authority: the nodes do not know the new certificate until they have it. Then
+	// they ask for certificates of the new one by name, and a client that has none of it
+	// shows none. It keeps its connections, and needs a certificate for the next one.
 	rotated := access(t, second, nil)
-	eventuallyServed(t, ns, rotated.TLS)
-	assertPrompt(t, ns, servesMessage, 2)
+	rotateUnderLoad(t, c, second)
+	ns.secret(t, "client", trusting(second, first))
+	ns.kubectl(t, "annotate", "pod", "client", "example.com/now=1") // see hurry
+	eventuallyWelcome(t, c)
 	assertKept(t, ns, rotated)
 	assertMeasured(t, ns)
 	withClient(t, ns, nodes(t, ns, "cache")[0], insistent(client), func(c *memcache.Client) {
@@ -152,6 +167,30 @@ spec:
 	ns.kubectl(t, "patch", "memcached", "cache", "--type=merge", "-p", `{"spec":{"threads":2}}`)
 	ns.waitFor(t, "memcached/cache", `jsonpath={.status.conditions[?(@.type=="Degraded")].reason}=SecretInvalid`)
 	assertKept(t, ns, rotated)
+}
+
+// trusting are the files of a client with a certificate of one authority, which trusts
+// another one, too: what it takes for a change of the authority that nobody notices.
+func trusting(own, other credentials.Files) credentials.Files {
+	all := maps.Clone(own)
+	all[credentials.AuthorityKey] = slices.Concat(own[credentials.AuthorityKey], other[credentials.AuthorityKey])
+	return all
+}
+
+// rotateUnderLoad gives the nodes their second certificate. No request fails and no item
+// is lost. It returns what became of new connections meanwhile.
+func rotateUnderLoad(t *testing.T, c *liveCache, certificate credentials.Files) []arrivals {
+	t.Helper()
+	r := c.during(t, "certificate rotated", func() {
+		c.ns.secret(t, "certificate", certificate)
+		eventuallyServed(t, c.ns, access(t, certificate, nil).TLS)
+		assertPrompt(t, c.ns, servesMessage, 2)
+	})
+	c.assertServed(t, r)
+	all := readArrivals(t, c)
+	t.Logf("new connections by node: %+v", all)
+	c.assertItems(t)
+	return all
 }
 
 // insistent is a client that trusts every node, and shows its certificate to all of

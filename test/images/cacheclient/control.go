@@ -53,7 +53,7 @@ func (l *load) control() http.Handler {
 		if err != nil || node < 0 || node >= len(l.nodes) {
 			return nil, fmt.Errorf("there is no node %q", r.URL.Query().Get("node"))
 		}
-		c, err := dial(l.nodes[node].name)
+		c, err := l.dial(l.nodes[node].name, ioPatience)
 		if err != nil {
 			return nil, err
 		}

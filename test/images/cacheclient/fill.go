@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"iter"
 	"net"
@@ -98,19 +99,18 @@ type connection struct {
 	patience time.Duration
 }
 
-func dial(server string) (*connection, error) { return dialFor(server, ioPatience) }
-
-func dialFor(server string, patience time.Duration) (*connection, error) {
-	c, err := net.DialTimeout("tcp", server, patience)
+func dial(server string) (*connection, error) {
+	c, err := net.DialTimeout("tcp", server, ioPatience)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{c, bufio.NewReader(c), patience}, nil
+	return &connection{c, bufio.NewReader(c), ioPatience}, nil
 }
 
 // store does not wait for an answer to each item, which makes it fast.
 func (c *connection) store(items iter.Seq2[string, []byte]) error {
 	out := bufio.NewWriterSize(c, 1<<16)
+	_, secure := c.Conn.(*tls.Conn)
 	n := 0
 	for key, value := range items {
 		if n%1000 == 0 {
@@ -121,6 +121,13 @@ func (c *connection) store(items iter.Seq2[string, []byte]) error {
 		n++
 		// An error stays in out until it is flushed.
 		fmt.Fprintf(out, "set %s 0 0 %d noreply\r\n%s\r\n", key, len(value), value)
+		// memcached does not look again at what is left of a TLS record behind the end of
+		// an item, and waits for the network: a record is one item.
+		if secure {
+			if err := out.Flush(); err != nil {
+				return fmt.Errorf("storing: %w", err)
+			}
+		}
 	}
 	fmt.Fprint(out, "version\r\n")
 	if err := out.Flush(); err != nil {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
+
+	"github.com/example/web-operators/internal/credentials"
 )
 
 const (
@@ -35,9 +37,10 @@ const (
 
 // load is a client that reads and writes all the time, and looks at every node.
 type load struct {
-	nodes  []*target
-	refill bool
-	began  time.Time
+	nodes   []*target
+	secrets credentials.Directories
+	refill  bool
+	began   time.Time
 
 	mu    sync.Mutex
 	items int // how many there are to be, over all nodes
@@ -54,6 +57,8 @@ type counts struct {
 	Refused    int      `json:"refused"` // writes that a node had no room for; the connection is fine
 	Errors     []int    `json:"errors"`  // by node
 	FirstError []string `json:"firstErrors"`
+	// Arrivals are by node, and none without Secrets.
+	Arrivals []arrivals `json:"arrivals"`
 }
 
 // target is one node, under a name that is looked up for each connection: a node that is
@@ -67,10 +72,11 @@ type target struct {
 // runLoad fills the nodes, then reads and writes until its time is over. It opens its
 // control port when the nodes are full.
 func runLoad(names []string, items, batchesPerSecond, seconds int, refill bool) error {
-	l := &load{items: items, refill: refill, began: time.Now()}
+	l := &load{items: items, secrets: mountedSecrets(secretsDirectory), refill: refill, began: time.Now()}
 	for i, name := range names {
 		client := memcache.NewFromSelector(named(name))
 		client.Timeout = requestPatience
+		client.DialContext = l.connect
 		l.nodes = append(l.nodes, &target{name: name, client: client, index: i, of: len(names)})
 	}
 	if err := l.fill(0, items); err != nil {
@@ -79,6 +85,9 @@ func runLoad(names []string, items, batchesPerSecond, seconds int, refill bool) 
 	l.reset()
 	for i := range l.nodes {
 		go l.watch(i)
+		if l.secrets != (credentials.Directories{}) {
+			go l.keepConnecting(i)
+		}
 		go l.keepReading(i, time.Second*time.Duration(len(l.nodes))/time.Duration(batchesPerSecond))
 	}
 	go l.keepSampling()
@@ -125,7 +134,7 @@ func (t *target) itemsOf(from, to int) iter.Seq[int] {
 // fill stores items, on all nodes at a time.
 func (l *load) fill(from, to int) error {
 	return l.each(func(_ int, t *target) error {
-		c, err := dial(t.name)
+		c, err := l.dial(t.name, ioPatience)
 		if err != nil {
 			return err
 		}

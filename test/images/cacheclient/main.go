@@ -12,7 +12,9 @@
 //	  tries the ports from 1 on, and tells what those that are open say to a stranger
 //	cacheclient load HOST:PORT,... ITEMS BATCHES SECONDS REFILL
 //	  fills the nodes with items, then reads so many batches of them in a second, and
-//	  with a REFILL of 1 stores again what it misses; tests ask at port 9090, see control
+//	  with a REFILL of 1 stores again what it misses; tests ask at port 9090, see
+//	  control. If a certificate is mounted at /secrets/tls, or users are at /secrets/auth,
+//	  they are read for each new connection
 package main
 
 import (

@@ -52,7 +52,7 @@ func (l *load) watch(node int) {
 	var c *connection
 	for ; ; time.Sleep(sampleInterval) {
 		if c == nil {
-			c, _ = dialFor(l.nodes[node].name, requestPatience) // nil is a node that is down
+			c, _ = l.dial(l.nodes[node].name, requestPatience) // nil is a node that is down
 		}
 		var general, slabs map[string]int
 		var err error
@@ -144,7 +144,7 @@ func (l *load) reset() report {
 	defer l.mu.Unlock()
 	last := l.locked()
 	l.began = time.Now()
-	l.counts = counts{Errors: make([]int, len(l.nodes))}
+	l.counts = counts{Errors: make([]int, len(l.nodes)), Arrivals: make([]arrivals, len(l.nodes))}
 	nodes := make([]nodeSample, len(l.nodes))
 	for i := range nodes {
 		if len(l.Nodes) > 0 {
@@ -168,5 +168,6 @@ func (l *load) locked() report {
 	r := report{Seconds: time.Since(l.began).Seconds(), counts: l.counts, sampled: l.sampled}
 	r.Nodes = slices.Clone(l.Nodes)
 	r.Errors = slices.Clone(l.Errors)
+	r.Arrivals = slices.Clone(l.Arrivals)
 	return r
 }
